@@ -1,0 +1,154 @@
+// How a contraction is cut: which dimension is n, what is packed, block sizes, pieces.
+#include <algorithm>
+
+#include "backends/cpu/contract/contract.h"
+
+namespace hloc::cpu {
+namespace {
+
+using loops::Contract;
+using loops::ContractDim;
+using loops::DimRole;
+
+// Tiles by register count, the better first. An AVX-512 core starts two 16-lane fma a cycle with 4 cycles latency, so 8
+// accumulators would do; more of them save loads: rows * vectors fma for rows + vectors loads. 28 and 12 accumulators
+// leave registers for the rhs vectors and one broadcast.
+struct TileRow {
+  int registers;
+  Tile tile;
+};
+constexpr TileRow tile_table[] = {
+    {32, {14, 2}}, {32, {8, 3}}, {32, {28, 1}}, {32, {4, 6}}, {32, {1, 16}},
+    {16, {6, 2}},  {16, {4, 3}}, {16, {12, 1}}, {16, {2, 5}}, {16, {1, 7}},
+};
+
+bool is_legal(Tile t, int registers) { return t.rows * t.vectors + t.vectors + 1 <= registers; }
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t extent_of(const std::vector<ContractDim>& dims) {
+  int64_t n = 1;
+  for (const ContractDim& d : dims) n *= d.extent;
+  return n;
+}
+
+// The step in elements of a plain load along a dimension; nothing for anything else.
+std::optional<int64_t> stride_along(const loops::Block& block, loops::ValueId value, const std::vector<ContractDim>& dims) {
+  const loops::Load* load = loops::plain_load(block, value);
+  if (!load || dims.size() > 1) return {};
+  return dims.empty() ? 0 : load->access.offset.coefficient(dims[0].index);
+}
+
+bool fits_displacement(int64_t bytes) { return bytes < (INT64_C(1) << 29) && bytes > -(INT64_C(1) << 29); }
+
+}  // namespace
+
+Tile choose_tile(const Machine& machine, int64_t m, int64_t n, int lanes) {
+  // Work done per element of the result that exists: small shapes want a tile that fits them.
+  Tile best{1, 1};
+  double best_score = 0;
+  for (const TileRow& row : tile_table) {
+    if (row.registers > machine.vector_registers) continue;
+    Tile t = row.tile;
+    t.rows = static_cast<int>(std::min<int64_t>(t.rows, m));
+    t.vectors = static_cast<int>(std::min<int64_t>(t.vectors, ceil_div(n, lanes)));
+    if (!is_legal(t, machine.vector_registers)) continue;
+    double fma = t.rows * t.vectors, loads = t.rows + t.vectors;
+    double latency = std::min(1.0, fma / 8);
+    double speed = latency * std::min(1.0, fma / loads / 1.5);
+    double padded = static_cast<double>(ceil_div(m, t.rows) * t.rows) * static_cast<double>(ceil_div(n, t.vectors * lanes) * t.vectors * lanes);
+    double score = speed * static_cast<double>(m) * static_cast<double>(n) / padded;
+    if (score > best_score * 1.02) best = t, best_score = score;
+  }
+  return best;
+}
+
+namespace {
+
+// Pieces: a grid over batches, columns and rows. More than one only where a piece has enough to do.
+void cut_pieces(ContractPlan& p) {
+  constexpr double least_work = 1 << 20;  // multiply-adds, some tens of microseconds
+  constexpr int64_t most = 8;
+  double work = static_cast<double>(p.batches) * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(std::max<int64_t>(p.depth, 1));
+  auto wanted = std::clamp<int64_t>(static_cast<int64_t>(work / least_work), 1, most);
+  int64_t tile_columns = int64_t{p.tile.vectors} * p.lanes;
+  p.grid_batches = std::min(wanted, p.batches);
+  int64_t rest = ceil_div(wanted, p.grid_batches);
+  // Each piece packs its own rows and columns, so a square-ish grid packs least.
+  int64_t panels_n = ceil_div(p.columns, tile_columns), panels_m = ceil_div(p.rows, p.tile.rows);
+  int64_t by_columns = rest >= 4 ? (p.columns >= p.rows ? 4 : 2) : rest;
+  p.grid_columns = std::clamp<int64_t>(by_columns, 1, std::max<int64_t>(panels_n, 1));
+  p.grid_rows = std::clamp<int64_t>(ceil_div(rest, p.grid_columns), 1, std::max<int64_t>(panels_m, 1));
+  p.piece_batches = std::max<int64_t>(ceil_div(p.batches, p.grid_batches), 1);
+  p.piece_columns = std::max<int64_t>(ceil_div(panels_n, p.grid_columns), 1) * tile_columns;
+  p.piece_rows = std::max<int64_t>(ceil_div(panels_m, p.grid_rows), 1) * p.tile.rows;
+  p.grid_batches = std::max<int64_t>(ceil_div(p.batches, p.piece_batches), 1);
+  p.grid_columns = std::max<int64_t>(ceil_div(p.columns, p.piece_columns), 1);
+  p.grid_rows = std::max<int64_t>(ceil_div(p.rows, p.piece_rows), 1);
+  p.pieces = p.grid_batches * p.grid_columns * p.grid_rows;
+}
+
+void choose_packing(ContractPlan& p, const loops::Kernel& kernel, const Contract& c, const Machine& machine) {
+  int64_t size = byte_width(c.accumulate);
+  const loops::Block& lhs = p.swapped ? c.rhs : c.lhs;
+  const loops::Block& rhs = p.swapped ? c.lhs : c.rhs;
+  loops::ValueId lhs_value = p.swapped ? c.rhs_value : c.lhs_value, rhs_value = p.swapped ? c.lhs_value : c.rhs_value;
+  int64_t tile_columns = int64_t{p.tile.vectors} * p.lanes;
+  auto lhs_k = stride_along(lhs, lhs_value, p.k), lhs_m = stride_along(lhs, lhs_value, p.m);
+  bool lhs_direct = kernel.type(lhs_value) == c.accumulate && lhs_k && lhs_m && fits_displacement(*lhs_m * size * p.tile.rows) &&
+                    fits_displacement(*lhs_k * size * 4);
+  // Rows far apart by a power of two fall into few cache sets; a copy of the panel, used for many columns, is cheaper.
+  bool lhs_reused = p.columns >= 4 * tile_columns && p.tile.rows > 1;
+  p.pack_lhs = !lhs_direct || (lhs_reused && *lhs_k == 1);
+
+  auto rhs_k = stride_along(rhs, rhs_value, p.k), rhs_n = stride_along(rhs, rhs_value, p.n);
+  bool partial = p.columns % p.lanes != 0;
+  bool rhs_direct = kernel.type(rhs_value) == c.accumulate && rhs_k && rhs_n && *rhs_n == 1 && fits_displacement(*rhs_k * size * 4) &&
+                    (!partial || machine.has_masks || size >= 4);
+  // Packing reads and writes every element once; direct use pays by cache misses each time a panel is used again.
+  p.pack_rhs = !rhs_direct || p.rows > 3 * p.tile.rows;
+
+  p.block_columns = p.piece_columns;
+  if (p.pack_rhs) {
+    int64_t budget = machine.l2_bytes * 3 / 4;
+    int64_t fit = budget / std::max<int64_t>(p.depth * size, 1) / tile_columns * tile_columns;
+    p.block_columns = std::clamp(fit, tile_columns, p.piece_columns);
+  }
+  p.lhs_row_stride = ceil_div(p.depth, p.lanes) * p.lanes + 64 / size;
+  int64_t lhs_bytes = p.pack_lhs ? p.tile.rows * p.lhs_row_stride * size : 0;
+  int64_t rhs_bytes = p.pack_rhs ? p.block_columns * std::max<int64_t>(p.depth, 1) * size : 0;
+  int64_t spare = p.tile.rows * tile_columns * size;  // accumulators on their way through memory
+  p.scratch_bytes = (lhs_bytes + 63) / 64 * 64 + (rhs_bytes + 63) / 64 * 64 + spare;
+}
+
+}  // namespace
+
+std::optional<ContractPlan> plan_contract(const loops::Kernel& kernel, const Contract& c, const Machine& machine) {
+  ContractPlan p;
+  for (const ContractDim& d : c.dims) {
+    std::vector<ContractDim>* lists[] = {&p.batch, &p.m, &p.n, &p.k};
+    lists[static_cast<size_t>(d.role)]->push_back(d);
+  }
+  p.batches = extent_of(p.batch), p.rows = extent_of(p.m), p.columns = extent_of(p.n), p.depth = extent_of(p.k);
+  if (p.batches == 0 || p.rows == 0 || p.columns == 0) return {};
+  auto k_step = [&](const loops::Block& block, loops::ValueId v) { return stride_along(block, v, p.k).value_or(0); };
+  bool both_along_k = k_step(c.lhs, c.lhs_value) == 1 && k_step(c.rhs, c.rhs_value) == 1;
+  if ((p.rows == 1 || p.columns == 1) && both_along_k) return {};
+  bool swap = p.n.size() != 1 || (p.columns == 1 && p.rows > 1);
+  if (swap) {
+    if (p.m.size() != 1) return {};
+    std::swap(p.m, p.n);
+    std::swap(p.rows, p.columns);
+    p.swapped = true;
+  }
+  if (p.depth == 0) return {};
+  int widest = std::max({byte_width(c.accumulate), widest_element(kernel, c.epilogue), widest_element(kernel, c.lhs), widest_element(kernel, c.rhs)});
+  p.lanes = machine.vector_bytes / widest;
+  while (p.lanes > 1 && p.lanes / 2 >= p.columns) p.lanes /= 2;
+  p.tile = choose_tile(machine, p.rows, p.columns, p.lanes);
+  cut_pieces(p);
+  choose_packing(p, kernel, c, machine);
+  return p;
+}
+
+}  // namespace hloc::cpu

@@ -1,0 +1,40 @@
+// From one kernel of loop IR to one machine function: what every CPU shares above the encodings.
+//
+// The function is
+//
+//   void name(void* const* buffers, std::byte* scratch, int64_t begin, int64_t end)
+//
+// buffers[b] is the memory of the kernel's input and output buffers in their order. It does pieces [begin, end) of
+// `pieces`; pieces write disjoint memory, need no order, and how many there are depends on the kernel alone, so results
+// are the same for any number of threads. `scratch` has `scratch_bytes` bytes, 64-byte aligned, used by this call only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backends/cpu/machine/machine.h"
+#include "backends/loops/loops.h"
+#include "include/hloc/result.h"
+#include "ir/target.h"
+
+namespace hloc::cpu {
+
+// What lowering to machine IR depends on.
+struct Machine {
+  int vector_bytes = 32;        // 32: AVX2; 64: AVX-512
+  int vector_registers = 16;    // 16 or 32
+  bool has_masks = false;       // masked memory access for every element width
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
+};
+
+struct CompiledKernel {
+  machine::Function function;
+  int64_t pieces = 1;
+  int64_t scratch_bytes = 0;
+};
+
+// `kernel` has been verified and legalised. An error of kind `target` when it holds what this backend can't lower (then
+// `supports` is wrong: the planner must not have made it).
+Result<CompiledKernel> compile_kernel(const loops::Kernel& kernel, const Machine& machine, std::string name);
+
+}  // namespace hloc::cpu

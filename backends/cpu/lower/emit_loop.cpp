@@ -1,0 +1,192 @@
+// Loops: in order, unrolled, or several iterations at once.
+#include <algorithm>
+
+#include "backends/cpu/lower/emit_block.h"
+#include "backends/loops/walk.h"
+
+namespace hloc::cpu {
+namespace {
+
+using machine::Cond;
+
+// Accumulators that the body combines into but does not declare.
+std::vector<loops::AccId> outer_accumulators(const loops::Block& body) {
+  std::vector<loops::AccId> declared, out;
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
+    if (auto* d = s.as<loops::Declare>()) declared.push_back(d->acc);
+  });
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
+    auto* a = s.as<loops::Accumulate>();
+    if (a && std::find(declared.begin(), declared.end(), a->acc) == declared.end() && std::find(out.begin(), out.end(), a->acc) == out.end())
+      out.push_back(a->acc);
+  });
+  return out;
+}
+
+// How many copies of a vector body run in one turn. A reduction is bound by the latency of its accumulation, so several
+// partial results run side by side; the numbers keep bodies and register use small.
+int unroll_factor(const loops::Block& body, bool reduces) {
+  int64_t statements = loops::statement_count(body);
+  bool has_loop = std::any_of(body.begin(), body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>() != nullptr; });
+  if (has_loop) return 1;
+  if (statements <= 8) return 4;
+  if (statements <= 20) return reduces ? 4 : 2;
+  return statements <= 40 && reduces ? 2 : 1;
+}
+
+int floor_power_of_two(int64_t n) { return n < 1 ? 1 : 1 << (63 - __builtin_clzll(static_cast<uint64_t>(n))); }
+
+}  // namespace
+
+int widest_element(const loops::Kernel& kernel, const loops::Block& body) {
+  int widest = 1;
+  auto see = [&](ElementType t) { widest = std::max(widest, byte_width(t)); };
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
+    if (loops::ValueId v = loops::result_of(s); v != loops::no_id) see(kernel.type(v));
+    loops::for_each_value(s, [&](loops::ValueId v) { see(kernel.type(v)); });
+    if (auto* a = s.as<loops::Accumulate>()) see(kernel.accumulators[a->acc].type);
+    // Guards are compared as 32-bit integers, one a lane.
+    auto* load = s.as<loops::Load>();
+    auto* store = s.as<loops::Store>();
+    if (s.as<loops::Test>() || (load && !load->access.guards.empty()) || (store && !store->access.guards.empty())) see(ElementType::s32);
+  });
+  return widest;
+}
+
+void BlockEmitter::emit_body(const loops::Loop& loop) {
+  open_scope();
+  emit(loop.body);
+  close_scope();
+}
+
+void BlockEmitter::emit_loop(const loops::Loop& loop) {
+  if (loop.extent <= 0) return;
+  if (lanes_.count == 1 && loop.kind == loops::LoopKind::vector) return emit_vector_loop(loop, b_.mov(0), loop.extent);
+  if (loop.kind == loops::LoopKind::unrolled) {
+    for (int64_t i = 0; i < loop.extent; ++i) {
+      bind_index(loop.index, b_.mov(i));
+      emit_body(loop);
+    }
+    return unbind_index(loop.index);
+  }
+  emit_serial_loop(loop, b_.mov(0), loop.extent);
+}
+
+void BlockEmitter::emit_loop_range(const loops::Loop& loop, Reg begin, Reg end) {
+  if (loop.kind == loops::LoopKind::vector) return emit_vector_loop(loop, begin, end);
+  emit_serial_loop(loop, begin, end);
+}
+
+void BlockEmitter::emit_serial_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
+  open_scope();
+  hoist(loop, 1);
+  bind_index(loop.index, begin);
+  std::visit([&](auto limit) { b_.counted_loop(begin, limit, 1, [&] { emit_body(loop); }); }, end);
+  unbind_index(loop.index);
+  close_scope();
+}
+
+// The partial results of all lanes and copies into the accumulator, in a fixed tree.
+void BlockEmitter::combine_partials(const std::vector<loops::AccId>& accumulators) {
+  for (loops::AccId id : accumulators) {
+    HeldAccumulator& acc = accumulators_[id];
+    if (acc.partials.empty()) continue;
+    ElementType element = kernel_.accumulators[id].type;
+    machine::Op op = acc.op;
+    if (element == ElementType::pred) element = ElementType::u8;
+    VType wide{element, static_cast<uint8_t>(acc.partial_lanes)}, one{element, 1};
+    auto combine = [&](VType t, Reg a, Reg b, Reg dst) {
+      b_.emit({.op = op, .type = t.element, .lanes = t.lanes, .dst = dst, .a = a, .b = b});
+    };
+    for (size_t n = acc.partials.size(); n > 1; n /= 2)
+      for (size_t i = 0; i < n / 2; ++i) combine(wide, acc.partials[i], acc.partials[i + n / 2], acc.partials[i]);
+    combine(one, acc.reg, b_.reduce(op, wide, acc.partials[0]), acc.reg);
+    acc.partials.clear();
+  }
+}
+
+// Whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
+void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
+  loops::Varying varying = loops::varying_in(kernel_, loop);
+  std::vector<loops::AccId> reduced = outer_accumulators(loop.body);
+  int lanes = machine_.vector_bytes / widest_element(kernel_, loop.body);
+  Lanes outer = set_lanes({lanes, loop.index, {}}, &varying);
+  bool maskable = can_mask(loop.body);
+  if (!maskable && lanes > loop.extent) lanes = floor_power_of_two(loop.extent);
+  set_lanes(outer, nullptr);
+  if (lanes == 1) return emit_serial_loop(loop, begin, end);
+  int copies = unroll_factor(loop.body, !reduced.empty());
+  while (copies > 1 && int64_t{lanes} * copies > loop.extent) copies /= 2;
+
+  open_scope();
+  hoist(loop, lanes);
+  declare_partials(loop.body, reduced, lanes, static_cast<size_t>(copies));
+  Reg i = begin;
+  auto vector_turn = [&](int turns) {
+    for (int copy = 0; copy < turns; ++copy) {
+      set_lanes({lanes, loop.index, {}}, &varying);
+      copy_ = static_cast<size_t>(copy);
+      bind_index(loop.index, i, int64_t{copy} * lanes);
+      emit_body(loop);
+    }
+    copy_ = 0;
+    set_lanes(outer, nullptr);
+  };
+  auto vectors_until_rest = [&](int turns) {  // as many groups of `turns` vectors as fit
+    int64_t step = int64_t{lanes} * turns;
+    if (auto* limit = std::get_if<int64_t>(&end)) {
+      int64_t whole = *limit / step * step;
+      if (whole > 0) b_.counted_loop(i, whole, step, [&] { vector_turn(turns); });
+    } else {
+      Reg last = b_.sub(std::get<Reg>(end), step - 1);
+      b_.counted_loop(i, last, step, [&] { vector_turn(turns); });
+    }
+  };
+  vectors_until_rest(copies);
+  if (copies > 1) vectors_until_rest(1);
+
+  bool known = std::holds_alternative<int64_t>(end);
+  bool rest_is_empty = known && std::get<int64_t>(end) % lanes == 0;
+  Reg limit = known ? b_.mov(std::get<int64_t>(end)) : std::get<Reg>(end);
+  if (!rest_is_empty && maskable) {
+    Reg left = b_.sub(limit, i);
+    auto masked = [&] {
+      set_lanes({lanes, loop.index, left}, &varying);
+      bind_index(loop.index, i);
+      emit_body(loop);
+      set_lanes(outer, nullptr);
+    };
+    if (known) masked();
+    else b_.if_then(Cond::gt, left, 0, masked);
+  }
+  combine_partials(reduced);
+  if (!rest_is_empty && !maskable) {
+    bind_index(loop.index, i);
+    b_.counted_loop(i, limit, 1, [&] { emit_body(loop); });
+  }
+  unbind_index(loop.index);
+  close_scope();
+}
+
+// Registers for partial results, set to the neutral element.
+void BlockEmitter::declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies) {
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
+    auto* a = s.as<loops::Accumulate>();
+    if (!a || std::find(accumulators.begin(), accumulators.end(), a->acc) == accumulators.end()) return;
+    HeldAccumulator& acc = accumulators_[a->acc];
+    if (!acc.partials.empty()) return;
+    ElementType element = kernel_.accumulators[a->acc].type;
+    loops::ScalarOp op = a->op;
+    uint64_t neutral = loops::neutral_bits(op, element);
+    if (element == ElementType::pred) {
+      element = ElementType::u8;
+      op = op == loops::ScalarOp::Min || op == loops::ScalarOp::Mul ? loops::ScalarOp::And : op == loops::ScalarOp::Max || op == loops::ScalarOp::Add ? loops::ScalarOp::Or : op;
+    }
+    acc.op = vector_op(op);
+    acc.partial_lanes = lanes;
+    VType wide{element, static_cast<uint8_t>(lanes)};
+    for (size_t i = 0; i < copies; ++i) acc.partials.push_back(b_.vconst_bits(wide, neutral, b_.vector()));
+  });
+}
+
+}  // namespace hloc::cpu

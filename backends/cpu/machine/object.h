@@ -1,0 +1,95 @@
+// Assembled code: what an emitter makes, and what both the JIT loader and the ELF writer take.
+//
+// `text` holds the functions, `rodata` the constants they load. They are placed apart; relocations say which 4-byte
+// fields of `text` hold distances to other things.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/machine/inst.h"
+#include "include/hloc/result.h"
+
+namespace hloc::machine {
+
+enum class Isa : uint8_t { x86_64, aarch64 };
+
+struct FunctionSymbol {
+  std::string name;
+  uint64_t offset = 0, size = 0;  // in text
+};
+
+struct Relocation {
+  enum class Target : uint8_t {
+    rodata,    // ObjectCode::rodata
+    data,      // ObjectCode::data[index]
+    function,  // ObjectCode::functions[index]
+    external,  // ObjectCode::externals[index]: not part of this object
+  };
+  enum class Kind : uint8_t {
+    address,  // x86: the 4-byte displacement of a load or of `lea reg, [rip + d]`
+    call,     // x86: the displacement of `call rel32`
+  };
+  uint64_t offset = 0;  // of the field, in text
+  Target target = Target::rodata;
+  Kind kind = Kind::address;
+  uint32_t index = 0;
+  int64_t addend = 0;  // the field becomes target + addend - address of the field
+};
+
+// One line of a listing: which machine instruction the bytes from `offset` on come from.
+struct ListingLine {
+  uint64_t offset = 0;
+  std::string text;
+};
+
+struct ObjectCode {
+  Isa isa = Isa::x86_64;
+  std::vector<std::byte> text, rodata;
+  std::vector<FunctionSymbol> functions;
+  std::vector<NamedData> data;  // bytes stay with their owner
+  std::vector<std::string> externals;
+  std::vector<Relocation> relocations;
+  std::vector<ListingLine> listing;  // only if asked for
+
+  // Functions that are named here are visible from outside in object files.
+  std::vector<std::string> exported;
+};
+
+// The whole as assembler text for GNU as: bytes with the machine instruction beside them, relocations as expressions,
+// so that assembling it gives the same object. Named data is given by `.byte` lines too.
+std::string assembly_listing(const ObjectCode& code);
+
+// Loaded code: memory that is written, then made executable (never both). Move only. NamedData is used where it is and
+// must outlive the code.
+class CodeMemory {
+ public:
+  CodeMemory() = default;
+  CodeMemory(CodeMemory&& other) noexcept { *this = std::move(other); }
+  CodeMemory& operator=(CodeMemory&& other) noexcept;
+  ~CodeMemory();
+
+  // The address of a function of the object; null if there is none of that name.
+  const void* find(std::string_view function) const;
+  template <class Signature>
+  Signature* function(std::string_view name) const {
+    return reinterpret_cast<Signature*>(reinterpret_cast<uintptr_t>(find(name)));
+  }
+  size_t size() const { return bytes_; }  // mapped
+
+ private:
+  friend Result<CodeMemory> load(const ObjectCode&, const std::function<const void*(std::string_view)>&);
+  void* base_ = nullptr;
+  size_t bytes_ = 0;
+  std::vector<FunctionSymbol> functions_;
+};
+
+// Places the object into this process. `resolve` gives the addresses of externals (null: an error of kind `bug`).
+Result<CodeMemory> load(const ObjectCode& code, const std::function<const void*(std::string_view)>& resolve = {});
+
+}  // namespace hloc::machine

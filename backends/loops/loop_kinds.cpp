@@ -1,0 +1,282 @@
+// Which loop runs on vector lanes, which is unrolled, which is dealt out to threads.
+//
+// Vector: of all ways to make at most one loop on each path from the root vector, the cheapest by a count of what the
+// innermost statements cost. A nest of a few loops has few ways, and each is counted once from the inside out.
+#include <algorithm>
+
+#include "backends/loops/schedule.h"
+#include "backends/loops/walk.h"
+
+namespace hloc::loops {
+namespace {
+
+// What one execution costs, in units of one vector instruction.
+struct KindCosts {
+  double lanes = 8;             // iterations that a vector one replaces
+  double scalar = 1;            // any statement, one element
+  double contiguous = 1;        // vector load or store of neighbours, and any vector computation
+  double uniform = 0.25;        // a vector load of one element for all lanes
+  double strided = 8;           // lane by lane with a known stride
+  double varying = 10;          // lane by lane with computed addresses
+  double combine = 6;           // partial results of an accumulator, once per vector loop
+  double tail = 2;              // iterations left over when the extent is no multiple of the lanes
+};
+constexpr KindCosts kind_costs;
+
+constexpr int64_t work_per_chunk = 1 << 14;    // statements that one thread gets at least
+constexpr int64_t grain_of_vector = 64;        // chunks of a vector loop begin at multiples of this
+constexpr int64_t few_iterations = 256;        // an outermost loop with fewer is merged with the next for more threads
+constexpr int64_t unrolled_extent = 8, unrolled_statements = 96;
+
+class VectorChoice {
+ public:
+  explicit VectorChoice(Kernel& kernel) : kernel_(kernel) {}
+
+  void run(Block& block) {
+    for (Statement& s : block)
+      if (auto* loop = s.as<Loop>()) apply(*loop, best(*loop));
+  }
+
+ private:
+  struct Choice {
+    double cost = 0;
+    bool is_vector = false;
+    std::vector<Choice> inner;  // of the loops in the body, in order
+  };
+
+  // The loop and everything inside it without lanes above it.
+  Choice best(Loop& loop) {
+    Choice plain;
+    double once = 1;  // the loop's own counting
+    for (Statement& s : loop.body) {
+      if (auto* inner = s.as<Loop>()) {
+        plain.inner.push_back(best(*inner));
+        once += plain.inner.back().cost;
+      } else {
+        once += kind_costs.scalar * weight(s);
+      }
+    }
+    plain.cost = once * static_cast<double>(loop.extent);
+    if (!is_independent(kernel_, loop, true)) return plain;
+    Choice lanes;
+    lanes.is_vector = true;
+    Varying varying = varying_in(kernel_, loop);
+    auto extent = static_cast<double>(loop.extent);
+    double whole = static_cast<double>(loop.extent / static_cast<int64_t>(kind_costs.lanes));
+    double iterations = whole + (whole * kind_costs.lanes != extent ? kind_costs.tail : 0);
+    lanes.cost = iterations * (1 + in_lanes(loop.body, varying, loop.index)) + kind_costs.combine * outer_accumulators(loop);
+    return lanes.cost <= plain.cost ? lanes : plain;
+  }
+
+  void apply(Loop& loop, const Choice& c) {
+    if (c.is_vector) {
+      loop.kind = LoopKind::vector;
+      return;
+    }
+    size_t next = 0;
+    for (Statement& s : loop.body)
+      if (auto* inner = s.as<Loop>()) apply(*inner, c.inner[next++]);
+  }
+
+  static double weight(const Statement& s) {
+    auto* c = s.as<Compute>();
+    return c && facts(c->op).level == Level::composite ? 16 : 1;
+  }
+
+  double in_lanes(const Block& block, const Varying& varying, IndexId index) const {
+    double sum = 0;
+    for (const Statement& s : block) {
+      if (auto* inner = s.as<Loop>()) {
+        sum += static_cast<double>(inner->extent) * (1 + in_lanes(inner->body, varying, index));
+      } else if (auto* load = s.as<Load>()) {
+        sum += access(load->access, varying, index);
+      } else if (auto* store = s.as<Store>()) {
+        sum += access(store->access, varying, index);
+      } else {
+        sum += weight(s);
+      }
+    }
+    return sum;
+  }
+
+  static double access(const Access& a, const Varying& varying, IndexId index) {
+    LaneStep step = varying.step(a.offset, index);
+    if (step.step == Step::uniform) return kind_costs.uniform;
+    if (step.step == Step::varying) return kind_costs.varying;
+    return step.stride == 1 ? kind_costs.contiguous : kind_costs.strided;
+  }
+
+  static double outer_accumulators(const Loop& loop) {
+    std::vector<AccId> inside;
+    double outer = 0;
+    for_each_statement(loop.body, [&](const Statement& s) {
+      if (auto* d = s.as<Declare>()) inside.push_back(d->acc);
+      if (auto* a = s.as<Accumulate>()) outer += std::find(inside.begin(), inside.end(), a->acc) == inside.end();
+    });
+    return outer;
+  }
+
+  Kernel& kernel_;
+};
+
+int64_t work_of(const Block& block) {
+  int64_t sum = 0;
+  auto add = [&sum](int64_t n) { sum = n > (int64_t{1} << 40) - sum ? int64_t{1} << 40 : sum + n; };
+  for (const Statement& s : block) {
+    if (auto* loop = s.as<Loop>()) {
+      int64_t inside = work_of(loop->body);
+      add(loop->extent > (int64_t{1} << 40) / (inside + 1) ? int64_t{1} << 40 : loop->extent * inside);
+    } else {
+      add(1);
+    }
+  }
+  return sum;
+}
+
+// ---- Parallel loops ----
+
+// Values and indices of the kernel's own block that accumulators had a part in.
+struct NotPlain {
+  std::vector<bool> values, indices;
+
+  bool uses(const Kernel& kernel, const Block& block) const {
+    bool any = false;
+    for_each_statement(block, [&](const Statement& s) { any |= reads(kernel, s); });
+    return any;
+  }
+  bool reads(const Kernel& kernel, const Statement& s) const {
+    bool any = false;
+    auto affine = [&](const Affine& a) {
+      for (const Term& t : a.terms) any |= indices[t.index];
+    };
+    for_each_value(s, [&](ValueId v) { any |= values[v]; });
+    for_each_affine(s, affine);
+    if (auto* d = s.as<Derive>()) {
+      const Index& i = kernel.indices[d->index];
+      affine(i.of);
+      if (i.kind == IndexKind::from_value) any |= values[i.value];
+    }
+    return any;
+  }
+};
+
+// for i in A { for j in B { … } } → for n in A*B { i = n div B; j = n mod B; … }
+bool split_by_division(Kernel& kernel, Loop& loop) {
+  if (loop.extent >= few_iterations || loop.kind != LoopKind::serial || loop.body.size() != 1) return false;
+  auto* inner = loop.body[0].as<Loop>();
+  if (!inner || inner->kind != LoopKind::serial || !is_independent(kernel, *inner, false)) return false;
+  auto n = static_cast<IndexId>(kernel.indices.size());
+  int64_t extent = loop.extent * inner->extent;
+  kernel.indices.push_back({IndexKind::loop, {0, extent - 1}, {}, 1, no_id});
+  kernel.indices[loop.index] = {IndexKind::floor_div, {0, loop.extent - 1}, Affine::of(n), inner->extent, no_id};
+  kernel.indices[inner->index] = {IndexKind::mod, {0, inner->extent - 1}, Affine::of(n), inner->extent, no_id};
+  Block body{{Derive{loop.index}}, {Derive{inner->index}}};
+  std::move(inner->body.begin(), inner->body.end(), std::back_inserter(body));
+  Loop merged{n, extent, LoopKind::serial, 0, std::move(body)};
+  loop = std::move(merged);
+  return true;
+}
+
+void make_parallel(Kernel& kernel, Loop& loop) {
+  if (!is_independent(kernel, loop, false)) return;
+  while (split_by_division(kernel, loop)) continue;
+  int64_t work = std::max<int64_t>(work_of(loop.body), 1);
+  int64_t grain = std::max<int64_t>(1, work_per_chunk / work);
+  if (loop.kind == LoopKind::vector) grain = (grain + grain_of_vector - 1) / grain_of_vector * grain_of_vector;
+  if (grain * 2 <= loop.extent) loop.grain = grain;
+}
+
+void choose_parallel(Kernel& kernel) {
+  NotPlain not_plain{std::vector<bool>(kernel.values.size()), std::vector<bool>(kernel.indices.size())};
+  for (Statement& s : kernel.body) {
+    if (auto* loop = s.as<Loop>()) {
+      if (!not_plain.uses(kernel, loop->body)) {
+        make_parallel(kernel, *loop);
+        not_plain.indices.resize(kernel.indices.size());
+      }
+      continue;
+    }
+    bool is_touched = s.as<Get>() || not_plain.reads(kernel, s);
+    if (auto* load = s.as<Load>()) is_touched |= kernel.buffers[load->access.buffer].role != BufferRole::input;
+    if (ValueId v = result_of(s); v != no_id && is_touched) not_plain.values[v] = true;
+    if (auto* d = s.as<Derive>(); d && is_touched) not_plain.indices[d->index] = true;
+  }
+}
+
+void unroll_small(Block& block) {
+  for (Statement& s : block) {
+    for_each_block(s, [](Block& inner) { unroll_small(inner); });
+    auto* loop = s.as<Loop>();
+    if (!loop || loop->kind != LoopKind::serial || loop->grain != 0 || loop->extent > unrolled_extent) continue;
+    if (loop->extent * statement_count(loop->body) <= unrolled_statements) loop->kind = LoopKind::unrolled;
+  }
+}
+
+// ---- Independence ----
+
+struct LoopEffects {
+  std::vector<const Access*> stores, loads;  // of buffers that are no inputs
+};
+
+bool same_buffer_elsewhere(const LoopEffects& e) {
+  for (const Access* store : e.stores) {
+    for (const Access* load : e.loads)
+      if (load->buffer == store->buffer && load->offset != store->offset) return true;
+    for (const Access* other : e.stores)
+      if (other->buffer == store->buffer && other->offset != store->offset) return true;
+  }
+  return false;
+}
+
+// Different values of the indices give different addresses: from the smallest coefficient on, each is larger than all that
+// the smaller ones can reach together. An index made from a value inside the loop may be anything.
+bool is_injective(const Kernel& kernel, const Affine& offset, const std::vector<IndexId>& made_inside) {
+  std::vector<Term> terms;
+  for (const Term& t : offset.terms) {
+    if (std::find(made_inside.begin(), made_inside.end(), t.index) != made_inside.end()) return false;
+    if (kernel.indices[t.index].kind != IndexKind::from_value) terms.push_back({t.index, std::abs(t.coefficient)});
+  }
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+  int64_t reach = 0;
+  for (const Term& t : terms) {
+    if (t.coefficient <= reach) return false;
+    const Range& r = kernel.indices[t.index].range;
+    reach += t.coefficient * (r.hi - r.lo);
+  }
+  return true;
+}
+
+}  // namespace
+
+// Every store goes to an address of its own that moves with the loop's variable, and whatever else touches that buffer does
+// so at the same address.
+bool is_independent(const Kernel& kernel, const Loop& loop, bool may_accumulate) {
+  std::vector<AccId> inside;
+  std::vector<IndexId> made_inside;  // from values
+  LoopEffects effects;
+  bool good = true;
+  for_each_statement(loop.body, [&](const Statement& s) {
+    auto is_inside = [&inside](AccId a) { return std::find(inside.begin(), inside.end(), a) != inside.end(); };
+    if (auto* d = s.as<Declare>()) inside.push_back(d->acc);
+    if (auto* a = s.as<Accumulate>()) good &= may_accumulate || is_inside(a->acc);
+    if (auto* a = s.as<Set>()) good &= is_inside(a->acc);
+    if (auto* a = s.as<Get>()) good &= is_inside(a->acc);
+    if (s.as<Contract>()) good = false;
+    if (auto* d = s.as<Derive>(); d && kernel.indices[d->index].kind == IndexKind::from_value) made_inside.push_back(d->index);
+    if (auto* store = s.as<Store>()) effects.stores.push_back(&store->access);
+    if (auto* load = s.as<Load>(); load && kernel.buffers[load->access.buffer].role != BufferRole::input) effects.loads.push_back(&load->access);
+  });
+  if (!good || same_buffer_elsewhere(effects)) return false;
+  Varying varying = varying_in(kernel, loop);
+  return std::all_of(effects.stores.begin(), effects.stores.end(), [&](const Access* store) {
+    return varying.step(store->offset, loop.index).step == Step::strided && is_injective(kernel, store->offset, made_inside);
+  });
+}
+
+void choose_loop_kinds(Kernel& kernel) {
+  VectorChoice(kernel).run(kernel.body);
+  choose_parallel(kernel);
+  unroll_small(kernel.body);
+}
+
+}  // namespace hloc::loops

@@ -1,0 +1,24 @@
+// Loop nests that the lowering of a fusion is made of.
+#pragma once
+
+#include "backends/loops/elements.h"
+
+namespace hloc::loops {
+
+struct Output {
+  Producer producer;
+  BufferId buffer = 0;
+};
+
+Affine row_major_offset(ir::Type type, const std::vector<Affine>& index);
+
+// Loops over the common shape of `outputs`; each element is made and stored. `key` is for the splits of these loops.
+void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key);
+
+// Loops over `part`, which goes into `buffer` (of type `whole`) from `start` on along `dim`.
+struct PartPlace {
+  int64_t dim = 0, start = 0;
+};
+void part_nest(Elements& e, ir::Value part, ir::Type whole, PartPlace place, BufferId buffer, SplitKey key);
+
+}  // namespace hloc::loops

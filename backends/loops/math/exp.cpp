@@ -1,0 +1,127 @@
+// e^x and its relatives: exp, expm1, logistic, tanh, sinh, cosh.
+//
+// x = n ln2 + r with |r| <= ln2 / 2; e^x = 2^n e^r. ln2 is subtracted in two parts by fma, so r is as good as exact. e^r is
+// 1 + r + r^2 q(r) with q a minimax polynomial.
+#include "backends/loops/math/double_double.h"
+#include "backends/loops/math/expr.h"
+
+namespace hloc::loops {
+namespace {
+
+// q(r) = (e^r - 1 - r) / r^2 on |r| <= ln2/2, own minimax fits of the relative error of e^r: 2^-28.2 and 2^-64.
+constexpr double exp_q32[] = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239e2p-7, 0x1.6a243ep-10};
+constexpr double exp_q64[] = {0x1p-1, 0x1.555555555555bp-3, 0x1.5555555555503p-5, 0x1.111111110ec59p-7,
+                              0x1.6c16c16c30278p-10, 0x1.a01a01b37fa93p-13, 0x1.a01a01370d692p-16, 0x1.71ddf01d8d29cp-19,
+                              0x1.27e5b366ea8d9p-22, 0x1.af6bed1a15184p-26, 0x1.1e3e5a4fc265dp-29};
+
+constexpr double log2_e = 0x1.71547652b82fep+0;
+
+struct ExpFacts {
+  double magic;           // 1.5 * 2^mantissa bits: adding it rounds to an integer that stands in the low bits
+  double ln2_hi, ln2_lo;  // as two numbers of the type
+  double lowest, highest; // beyond, e^x is 0 or infinite for sure
+  std::span<const double> q;
+};
+constexpr ExpFacts exp_f32{0x1.8p23, 0x1.62e43p-1, -0x1.05c61p-29, -105, 89.5, exp_q32};
+constexpr ExpFacts exp_f64{0x1.8p52, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, -746, 710, exp_q64};
+
+const ExpFacts& exp_facts(Expr x) { return x.is(ElementType::f32) ? exp_f32 : exp_f64; }
+
+struct ExpReduced {
+  Expr n;        // an integer of the float's width
+  Expr r, tail;  // e^r = 1 + (r + tail)
+};
+
+// NaN passes through (comparisons with it are false).
+Expr clamped_for_exp(Expr x, double lowest, double highest) {
+  x = select(x > highest, highest, x);
+  return select(x < lowest, lowest, x);
+}
+
+ExpReduced exp_reduced(Expr x) {
+  const ExpFacts& f = exp_facts(x);
+  Expr t = fma_of(x, log2_e, x.like(f.magic));
+  Expr n = t - f.magic;
+  Expr r = fma_of(n, -f.ln2_lo, fma_of(n, -f.ln2_hi, x));
+  ElementType whole = bits_type(x.type());
+  return {t.bits(whole) - x.like(f.magic).bits(whole), r, r * r * polynomial(r, f.q)};
+}
+
+// y * 2^n in two steps, so that subnormal and almost infinite results come out right.
+Expr scaled(Expr y, Expr n) {
+  int bias = exponent_bias_of(y.type());
+  double shift = 2.0 * (bias + 1);
+  Expr half = shift_right(n + shift, 1) - (bias + 1.0);  // floor(n / 2)
+  return y * power_of_two(half, y.type()) * power_of_two(n - half, y.type());
+}
+
+// e^x - 1 for x within the type's range.
+Expr expm1_core(Expr x) {
+  ExpReduced e = exp_reduced(x);
+  Expr em = e.r + e.tail;
+  Expr half = power_of_two(e.n - 1.0, x.type());  // 2^n / 2 does not overflow
+  Expr sum = fma_of(half, em, half - 0.5);
+  return sum + sum;
+}
+
+}  // namespace
+
+Expr exp_expr(Expr x) {
+  const ExpFacts& f = exp_facts(x);
+  ExpReduced e = exp_reduced(clamped_for_exp(x, f.lowest, f.highest));
+  return scaled((e.r + e.tail) + 1.0, e.n);
+}
+
+Expr exp_of_two_parts(const DoubleDouble& x) {
+  ExpReduced e = exp_reduced(clamped_for_exp(x.hi, exp_f64.lowest, exp_f64.highest));
+  // e^(r + lo) = e^r + lo e^r; lo is so small that one term and a rough e^r do.
+  return scaled((e.r + (e.tail + fma_of(x.lo, e.r, x.lo))) + 1.0, e.n);
+}
+
+Expr expm1_expr(Expr x) {
+  double lowest = x.is(ElementType::f32) ? -20 : -45;  // there e^x - 1 rounds to -1
+  Expr y = expm1_core(clamped_for_exp(x, lowest, exp_facts(x).highest));
+  return select(x == 0, x, y);
+}
+
+// With e = e^-|x|: 1 / (1 + e) or e / (1 + e); small results keep their digits.
+Expr logistic_expr(Expr x) {
+  Expr e = exp_expr(-abs_of(x));
+  return select(x < 0, e, 1.0) / (e + 1.0);
+}
+
+// With t = e^2|x| - 1: t / (t + 2).
+Expr tanh_expr(Expr x) {
+  double largest = x.is(ElementType::f32) ? 10 : 22;  // there it rounds to 1
+  Expr a = abs_of(x);
+  a = select(a > largest, largest, a);
+  Expr t = expm1_core(a + a);
+  return with_sign(select(a == 0, a, t / (t + 2.0)), x);
+}
+
+namespace {
+
+// Half of e^a where e^a itself overflows: e^(a - 709) times e^709 / 2.
+Expr half_exp_far(Expr a) { return exp_expr(a - 709.0) * 0x1.d422d2be5dc9bp+1021; }
+
+constexpr double exp_far = 709;
+
+}  // namespace
+
+Expr sinh_expr(Expr x) {
+  if (x.is(ElementType::f32)) return sinh_expr(x.as(ElementType::f64)).as(ElementType::f32);
+  Expr a = abs_of(x);
+  Expr t = expm1_expr(a);
+  Expr near = (t + t / (t + 1.0)) * 0.5;
+  Expr y = select(a > exp_far, half_exp_far(a), near);
+  return with_sign(select(a == 0, a, y), x);
+}
+
+Expr cosh_expr(Expr x) {
+  if (x.is(ElementType::f32)) return cosh_expr(x.as(ElementType::f64)).as(ElementType::f32);
+  Expr a = abs_of(x);
+  Expr e = exp_expr(a);
+  return select(a > exp_far, half_exp_far(a), e * 0.5 + 0.5 / e);
+}
+
+}  // namespace hloc::loops

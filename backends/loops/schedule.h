@@ -1,0 +1,21 @@
+// The steps of `schedule`, each a change in place that keeps what the kernel means.
+#pragma once
+
+#include "backends/loops/loops.h"
+
+namespace hloc::loops {
+
+// Two loops, one directly inside the other, become one where every address depends on outer * extent + inner only; the
+// dimensions of a contraction likewise.
+void collapse_loops(Kernel& kernel);
+
+// Loops of one extent in one block become one, when nothing between them is needed by the second.
+void merge_loops(Kernel& kernel);
+
+// Chooses vector loops by counting what each choice costs, unrolls small ones, and makes outermost ones parallel.
+void choose_loop_kinds(Kernel& kernel);
+
+// Whether iterations of the loop do not see each other's effects, but for `Accumulate` where `may_accumulate`.
+bool is_independent(const Kernel& kernel, const Loop& loop, bool may_accumulate);
+
+}  // namespace hloc::loops

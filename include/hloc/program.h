@@ -1,0 +1,107 @@
+// Compiling a graph and calling the result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module.h"
+#include "result.h"
+#include "tensor.h"
+
+namespace hloc {
+
+// Runs pieces of a parallel loop. Which thread runs a piece never changes a result.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual unsigned threads() const = 0;
+  // Calls body(state, i) for every i in [0, count), on any threads, and returns when all are done.
+  virtual void parallel_for(int64_t count, void (*body)(void* state, int64_t index), void* state) = 0;
+};
+
+// `threads` workers, the calling one included; 0: one per core.
+std::unique_ptr<Executor> make_thread_pool(unsigned threads);
+
+struct CompileOptions {
+  std::string target = "native";
+  std::vector<std::string> disabled_rules, disabled_passes;
+  bool verify_each = false;  // verify after every pass
+  // Called with each level as it is made: ("01-read.hlo", text) …; null: no text is made.
+  std::function<void(const std::string& name, const std::string& text)> dump;
+};
+
+// What compiling produced.
+struct ProgramStats {
+  std::string target;
+  int64_t instructions = 0;       // in the graph as read
+  int64_t kernels = 0;            // native kernels
+  int64_t fallback_kernels = 0;   // host steps run by the evaluator
+  std::vector<std::string> fallbacks;  // which ops, one per host step: "sort (main/sort.3)"
+  int64_t arena_bytes = 0, code_bytes = 0;
+  double flops = 0, bytes = 0;    // of one call: arithmetic operations, and bytes kernels read and write
+  double compile_ms = 0;
+};
+
+struct CallOptions {
+  Executor* executor = nullptr;        // null: the calling thread alone
+  // Testing aids: buffers between guard pages, and scratch filled with NaN patterns before the call.
+  bool guard_pages = false;
+};
+
+// Compiled code with its constants. Immutable; `call` is thread-safe and re-entrant.
+class Program {
+ public:
+  class Implementation;
+  explicit Program(std::shared_ptr<const Implementation> implementation) : implementation_(std::move(implementation)) {}
+
+  const std::vector<Shape>& parameters() const;
+  const std::vector<Shape>& results() const;
+  const ProgramStats& stats() const;
+
+  // Dense row-major bytes, one span per leaf, of exactly the right size. Inputs and outputs must not overlap.
+  Result<void> call(std::span<const std::span<const std::byte>> inputs, std::span<const std::span<std::byte>> outputs,
+                    const CallOptions& options = {}) const;
+
+ private:
+  std::shared_ptr<const Implementation> implementation_;
+};
+
+Result<Program> compile(const Module& module, const CompileOptions& options = {});
+
+// An object file and the C header that declares what is in it.
+struct ObjectFile {
+  std::vector<std::byte> object;
+  std::string header;
+};
+Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options = {});
+
+// A level of the compiler as text: "hlo" (optimised), "plan", "loops", "machine", "asm".
+Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options = {});
+
+// Runs passes by name.
+Result<Module> optimize(const Module& module, std::span<const std::string> passes, const CompileOptions& options = {});
+
+// Interprets the text of a loop-IR kernel on inputs; the buffers that it writes come back.
+Result<std::vector<std::vector<std::byte>>> run_loops(std::string text, std::string file,
+                                                      std::span<const std::span<const std::byte>> inputs);
+// Buffers that a loop-IR kernel reads and writes.
+struct LoopSignature {
+  std::vector<Shape> inputs, outputs;
+};
+Result<LoopSignature> loops_signature(std::string text, std::string file);
+
+// Lists for people: name and one line about it.
+struct ListEntry {
+  std::string name, family, text;
+};
+std::vector<ListEntry> list_ops();
+std::vector<ListEntry> list_rules();
+std::vector<ListEntry> list_passes();
+std::vector<ListEntry> list_targets();
+
+}  // namespace hloc

@@ -1,0 +1,90 @@
+#include "ir/literal.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "ir/support/hash.h"
+
+namespace hloc::ir {
+namespace {
+
+// Cache-line alignment: literals become buffers that vector code reads.
+std::shared_ptr<std::byte> allocate_bytes(size_t size, bool zeroed) {
+  constexpr size_t line = 64;
+  size_t rounded = (size + line - 1) / line * line;
+  void* p = std::aligned_alloc(line, rounded == 0 ? line : rounded);
+  if (p == nullptr) throw std::bad_alloc();
+  if (zeroed) std::memset(p, 0, rounded);
+  return {static_cast<std::byte*>(p), [](std::byte* b) { std::free(b); }};
+}
+
+Literal make_dense(Type array, bool zeroed) {
+  HLOC_CHECK(array.is_array() && array.count() >= 0, "a literal needs an array type of known size");
+  auto bytes = allocate_bytes(static_cast<size_t>(array.byte_size()), zeroed);
+  const std::byte* data = bytes.get();
+  return Literal::view(array, std::move(bytes), data);
+}
+
+}  // namespace
+
+Literal Literal::uninitialized(Type array) { return make_dense(array, false); }
+Literal Literal::zeros(Type array) { return make_dense(array, true); }
+
+Literal Literal::tuple(Type type, std::vector<Literal> parts) {
+  HLOC_CHECK(type.is_tuple() && type.tuple_size() == parts.size(), "a tuple literal has one part per element");
+  Literal out;
+  out.type_ = type;
+  out.parts_ = std::move(parts);
+  return out;
+}
+
+Literal Literal::elided(Type type) {
+  Literal out;
+  out.type_ = type;
+  out.elided_ = true;
+  return out;
+}
+
+Literal Literal::token(Type type) {
+  Literal out;
+  out.type_ = type;
+  return out;
+}
+
+Literal Literal::view(Type array, std::shared_ptr<const void> owner, const std::byte* bytes) {
+  Literal out;
+  out.type_ = array;
+  out.owner_ = std::move(owner);
+  out.bytes_ = bytes;
+  return out;
+}
+
+std::span<std::byte> Literal::mutable_bytes() {
+  HLOC_CHECK(owner_.use_count() <= 1, "the bytes of a shared literal are written");
+  return {const_cast<std::byte*>(bytes_), size()};
+}
+
+Literal Literal::with_type(Type type) const {
+  if (elided_) return elided(type);
+  HLOC_CHECK(type.byte_size() == type_.byte_size(), "a literal keeps its size when its type changes");
+  Literal out = *this;
+  out.type_ = type;
+  return out;
+}
+
+bool Literal::operator==(const Literal& other) const {
+  if (type_ != other.type_ || elided_ != other.elided_ || parts_ != other.parts_) return false;
+  if (bytes_ == other.bytes_) return true;
+  return bytes_ && other.bytes_ && std::memcmp(bytes_, other.bytes_, size()) == 0;
+}
+
+uint64_t Literal::hash() const {
+  uint64_t h = combine(type_ ? type_->hash : 0, elided_);
+  for (const Literal& part : parts_) h = combine(h, part.hash());
+  constexpr size_t sample = 256;
+  auto all = bytes();
+  if (all.size() <= 2 * sample) return combine(h, hash_bytes(all));
+  return combine(combine(h, hash_bytes(all.first(sample))), hash_bytes(all.last(sample)));
+}
+
+}  // namespace hloc::ir

@@ -1,0 +1,36 @@
+// How a fusion reads its operands: for each parameter of the fused computation, which element an iteration reads.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace hloc::passes {
+
+enum class Access : uint8_t {
+  contiguous,  // the loops' order is the memory's order and neighbours of the innermost loop are neighbours in memory
+  broadcast,   // some loop does not move in the operand; the others are in the memory's order
+  strided,     // in the memory's order, but the innermost loop takes larger steps, or backwards
+  transposed,  // the loops' order is not the memory's
+  gathered,    // other operands decide about the position
+};
+std::string_view name_of(Access access);
+
+// One way in which the fusion reads a parameter.
+struct OperandAccess {
+  Access kind = Access::contiguous;
+  bool guarded = false;         // only part of the iterations reads (pad, concatenate, dynamic-update-slice)
+  std::vector<int64_t> stride;  // elements, by loop: the root's dimensions, then those that a reduction or contraction adds
+
+  bool operator==(const OperandAccess&) const = default;
+};
+
+// By parameter; a parameter that is read in several ways has several entries.
+std::vector<std::vector<OperandAccess>> classify_accesses(const ir::Computation& fused);
+
+// Whether every access to the parameter is the identity map of the root and elements have the root's width: each
+// element is read before the root's is written in the same place. By parameter. All false when the root is a tuple.
+std::vector<bool> identity_parameters(const ir::Computation& fused);
+
+}  // namespace hloc::passes

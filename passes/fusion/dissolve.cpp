@@ -1,0 +1,51 @@
+#include "passes/fusion/dissolve.h"
+
+#include <algorithm>
+
+#include "passes/rebuild.h"
+
+namespace hloc::passes {
+namespace {
+
+using ir::Computation;
+using ir::Op;
+using ir::Value;
+
+bool is_dissolvable(Value v) {
+  return v->op == Op::Fusion && v->as<ir::FusionAttr>().kind != ir::FusionKind::kCustom &&
+         v->callee(0).parameters().size() == v->operands().size();
+}
+
+// The instructions of a fusion's computation, in its place.
+Value splice(Rebuild& rebuild, Value fusion, const Computation& body) {
+  std::vector<Value> map(body.size(), nullptr), operands;
+  for (Value v : body.instructions()) {
+    if (v->op == Op::Parameter) {
+      auto number = static_cast<size_t>(v->as<ir::ParameterAttr>().number);
+      map[v->id] = rebuild.mapped(fusion->operand(number));
+      continue;
+    }
+    operands.clear();
+    for (Value operand : v->operands()) operands.push_back(map[operand->id]);
+    map[v->id] = rebuild.builder().copy(body, v, operands);
+  }
+  return map[body.root()->id];
+}
+
+}  // namespace
+
+ir::ModuleRef dissolve_fusions(const ir::ModuleRef& module) {
+  return rebuild_module(module, [&](const Computation& old, const CalleeMap& callees) -> ir::ComputationRef {
+    bool has_fusion = std::ranges::any_of(old.instructions(), is_dissolvable);
+    if (!has_fusion && !callees.touches(old)) return nullptr;
+    Rebuild rebuild(old, callees, module->context(), ir::Interning::append);
+    for (Value v : old.instructions()) {
+      // Callees come first, so the body holds no such fusion any more.
+      if (is_dissolvable(v)) rebuild.replace(v, splice(rebuild, v, *callees(v->callees()[0])));
+      else rebuild.copy(v);
+    }
+    return rebuild.finish();
+  });
+}
+
+}  // namespace hloc::passes

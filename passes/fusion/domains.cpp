@@ -1,0 +1,170 @@
+#include "passes/fusion/domains.h"
+
+#include <algorithm>
+
+namespace hloc::passes {
+namespace {
+
+using ir::Op;
+using ir::Type;
+using ir::Value;
+
+bool is_map(Op op) {
+  return op == Op::Broadcast || op == Op::Transpose || op == Op::Slice || op == Op::Reverse || op == Op::Pad ||
+         op == Op::Concatenate || op == Op::DynamicSlice;
+}
+
+Domain inner_domain(const Domain& at, size_t rank) {
+  Domain d;
+  d.group = at.group;
+  d.loops.assign(rank, Domain::no_loop);
+  return d;
+}
+
+Domain closed_domain(const Domain& at, Type operand) {
+  Domain d = inner_domain(at, operand.is_array() ? operand->dims.size() : 0);
+  d.closed = true;
+  return d;
+}
+
+Domain map_domain(Value user, const Domain& at, Type operand) {
+  Domain d = inner_domain(at, operand->dims.size());
+  for (size_t i = 0; i < d.loops.size(); ++i) {
+    size_t result = i;
+    if (user->op == Op::Broadcast) result = static_cast<size_t>(user->as<ir::BroadcastAttr>().dims[i]);
+    size_t to = i;
+    if (user->op == Op::Transpose) to = static_cast<size_t>(user->as<ir::DimsAttr>().dims[i]);
+    if (operand->dims[to].size != 1) d.loops[to] = at.loops[result];
+  }
+  return d;
+}
+
+Domain reshape_domain(Value user, const Domain& at) {
+  Type operand = user->operand(0)->type;
+  Domain d = inner_domain(at, operand->dims.size());
+  auto merged = merged_dimensions(user->type, operand);
+  if (!merged) return closed_domain(at, operand);
+  for (size_t i = 0; i < merged->size(); ++i)
+    for (int64_t r : (*merged)[i]) d.loops[i] = std::max(d.loops[i], at.loops[static_cast<size_t>(r)]);
+  d.at_output = at.at_output && same_but_ones(user->type, operand);
+  return d;
+}
+
+Domain reduce_domain(Value user, const Domain& at, Type operand, GroupLoops& loops) {
+  Domain d = inner_domain(at, operand->dims.size());
+  const ir::Ints& reduced = user->as<ir::DimsAttr>().dims;
+  size_t kept = 0, n = 0;
+  for (size_t i = 0; i < d.loops.size(); ++i) {
+    bool is_reduced = std::ranges::find(reduced, static_cast<int64_t>(i)) != reduced.end();
+    d.loops[i] = is_reduced ? loops.reduced(n++, operand->dims[i].size) : at.loops[kept++];
+  }
+  return d;
+}
+
+// Scalars that a step reads once: start indices, initial values, the value that pads.
+bool is_scalar_slot(Value user, size_t position) {
+  switch (index_role(user)) {
+    case IndexRole::map: return position > 0 && user->op != Op::Concatenate;
+    case IndexRole::update: return position > 1;
+    case IndexRole::reduce: return position >= user->operands().size() / 2;
+    case IndexRole::elementwise: return user->operand(position)->type.rank() != user->type.rank();
+    case IndexRole::reshape:
+    case IndexRole::leaf:
+    case IndexRole::contract:
+    case IndexRole::opaque: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+IndexRole index_role(Value v) {
+  if (v->op == Op::Copy) return IndexRole::elementwise;
+  if (v->op == Op::BitcastConvert)
+    return v->type.is_array() && byte_width(v->type.element()) == byte_width(v->operand(0)->type.element()) &&
+                   v->type.rank() == v->operand(0)->type.rank()
+               ? IndexRole::elementwise
+               : IndexRole::opaque;
+  if (ir::is_elementwise(v->op)) return IndexRole::elementwise;
+  if (is_map(v->op)) return IndexRole::map;
+  if (v->op == Op::Reshape) return IndexRole::reshape;
+  if (v->op == Op::Iota) return IndexRole::leaf;
+  if (v->op == Op::Reduce) return IndexRole::reduce;
+  if (v->op == Op::Dot) return IndexRole::contract;
+  if (v->op == Op::DynamicUpdateSlice) return IndexRole::update;
+  return IndexRole::opaque;
+}
+
+std::optional<std::vector<std::vector<int64_t>>> merged_dimensions(Type result, Type operand) {
+  std::vector<std::vector<int64_t>> merged(operand->dims.size());
+  size_t next = 0;
+  for (size_t i = 0; i < merged.size(); ++i) {
+    int64_t size = operand->dims[i].size, product = 1;
+    if (size == 0) return std::nullopt;
+    while (product < size) {
+      while (next < result->dims.size() && result->dims[next].size == 1) ++next;
+      if (next == result->dims.size()) return std::nullopt;
+      product *= result->dims[next].size;
+      merged[i].push_back(static_cast<int64_t>(next++));
+    }
+    if (product != size) return std::nullopt;
+  }
+  return merged;
+}
+
+bool same_but_ones(Type a, Type b) {
+  auto x = a.dims().begin(), y = b.dims().begin();
+  while (true) {
+    while (x != a.dims().end() && x->size == 1) ++x;
+    while (y != b.dims().end() && y->size == 1) ++y;
+    if (x == a.dims().end() || y == b.dims().end()) return x == a.dims().end() && y == b.dims().end();
+    if ((x++)->size != (y++)->size) return false;
+  }
+}
+
+GroupLoops::GroupLoops(Type root) {
+  if (root.is_array())
+    for (const ir::Dim& d : root.dims()) add(d.size);
+  root_loops_ = iterations_.size();
+}
+
+int32_t GroupLoops::reduced(size_t n, int64_t extent) {
+  while (iterations_.size() <= root_loops_ + n) add(extent);
+  return static_cast<int32_t>(root_loops_ + n);
+}
+
+int32_t GroupLoops::add(int64_t extent) {
+  iterations_.push_back((iterations_.empty() ? 1.0 : iterations_.back()) * static_cast<double>(extent));
+  return static_cast<int32_t>(iterations_.size()) - 1;
+}
+
+double GroupLoops::evaluations(const Domain& domain) const {
+  int32_t innermost = Domain::no_loop;
+  for (int32_t loop : domain.loops) innermost = std::max(innermost, loop);
+  return innermost < 0 ? 1.0 : iterations_[static_cast<size_t>(innermost)];
+}
+
+std::optional<Domain> operand_domain(Value user, size_t position, const Domain& at, GroupLoops& loops) {
+  Type operand = user->operand(position)->type;
+  if (is_scalar_slot(user, position)) return inner_domain(at, operand->dims.size());
+  switch (index_role(user)) {
+    case IndexRole::elementwise: return std::nullopt;
+    case IndexRole::map: {
+      Domain d = at.contracted ? closed_domain(at, operand) : map_domain(user, at, operand);
+      return d;
+    }
+    case IndexRole::reshape: return reshape_domain(user, at);
+    case IndexRole::reduce: return reduce_domain(user, at, operand, loops);
+    case IndexRole::update: return position == 0 ? closed_domain(at, operand) : map_domain(user, at, operand);
+    case IndexRole::contract: {
+      Domain d = inner_domain(at, operand->dims.size());
+      d.contracted = true;
+      return d;
+    }
+    case IndexRole::leaf:
+    case IndexRole::opaque: return closed_domain(at, operand);
+  }
+  return closed_domain(at, operand);
+}
+
+}  // namespace hloc::passes

@@ -1,0 +1,201 @@
+#include "src/commands/case.h"
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/commands/fill.h"
+#include "src/commands/npy.h"
+
+namespace hloc::cli {
+namespace {
+
+using nlohmann::json;
+
+Diagnostic case_error(const std::string& file, std::string message) {
+  Diagnostic d;
+  d.file = file;
+  d.message = std::move(message);
+  return d;
+}
+
+ElementType element_type_named(std::string_view name) {
+#define HLOC_X(type, bits, mlir, npy) \
+  if (name == #type) return ElementType::type;
+  HLOC_ELEMENT_TYPES(HLOC_X)
+#undef HLOC_X
+  return ElementType::invalid;
+}
+
+// Throws json::exception on a missing or wrong member; the caller turns that into a Diagnostic.
+CaseArray parse_case_array(const json& j) {
+  CaseArray a;
+  a.shape.element = element_type_named(j.at("dtype").get<std::string>());
+  a.shape.dims = j.at("shape").get<std::vector<int64_t>>();
+  a.every = j.value("every", int64_t{1});
+  if (j.contains("file")) {
+    a.file = j.at("file").get<std::string>();
+    return a;
+  }
+  const json& fill = j.at("fill");
+  a.fill = fill.at("kind").get<std::string>();
+  a.seed = fill.value("seed", uint64_t{0});
+  a.lo = fill.value("lo", 0.0);
+  a.hi = fill.value("hi", 0.0);
+  a.value = fill.value("value", 0.0);
+  return a;
+}
+
+CaseInstance parse_instance(const json& j) {
+  CaseInstance out;
+  for (const json& a : j.at("inputs")) out.inputs.push_back(parse_case_array(a));
+  for (const json& a : j.at("outputs")) out.outputs.push_back(parse_case_array(a));
+  return out;
+}
+
+std::string index_text(const Shape& shape, int64_t flat) {
+  std::vector<int64_t> index(shape.dims.size());
+  for (size_t d = index.size(); d-- > 0;) {
+    index[d] = flat % shape.dims[d];
+    flat /= shape.dims[d];
+  }
+  return fmt::format("[{}]", fmt::join(index, ","));
+}
+
+// Distance in representable values between two elements of a float type; -1 where that has no meaning.
+int64_t ulps_between(ElementType type, const std::byte* a, const std::byte* b) {
+  if (!is_float(type)) return -1;
+  auto ordered = [&](const std::byte* p) {
+    int64_t bits = 0;
+    std::memcpy(&bits, p, static_cast<size_t>(byte_width(type)));
+    int64_t sign = int64_t{1} << (bit_width(type) - 1);
+    if (bit_width(type) == 64) return bits < 0 ? static_cast<int64_t>(static_cast<uint64_t>(sign) - static_cast<uint64_t>(bits)) : bits;
+    return bits & sign ? -(bits & (sign - 1)) : bits;
+  };
+  int64_t d = 0;
+  if (__builtin_sub_overflow(ordered(a), ordered(b), &d)) return -1;
+  return std::abs(d);
+}
+
+std::complex<double> complex_at(ElementType type, const std::byte* at) {
+  if (!is_complex(type)) return element_to_double(type, at);
+  ElementType part = type == ElementType::c64 ? ElementType::f32 : ElementType::f64;
+  return {element_to_double(part, at), element_to_double(part, at + byte_width(part))};
+}
+
+bool close_enough(const Case& c, ElementType type, const std::byte* got, const std::byte* want) {
+  if (std::memcmp(got, want, static_cast<size_t>(byte_width(type))) == 0) return true;
+  if (type == ElementType::s64 || type == ElementType::u64) {
+    if (c.rtol == 0 && c.atol == 0) return false;
+  }
+  std::complex<double> g = complex_at(type, got), w = complex_at(type, want);
+  if (!is_complex(type)) {
+    if (std::isnan(w.real())) return std::isnan(g.real());
+    if (std::isinf(w.real()) || std::isinf(g.real())) return g.real() == w.real();
+  } else if (std::isnan(std::abs(w)) || std::isinf(std::abs(w))) {
+    return std::isnan(std::abs(w)) ? std::isnan(std::abs(g)) : std::isinf(std::abs(g));
+  }
+  return std::abs(g - w) <= c.atol + c.rtol * std::abs(w);
+}
+
+}  // namespace
+
+Result<Case> read_case(const std::string& folder) {
+  std::string path = folder + "/case.json";
+  auto text = read_bytes(path);
+  if (!text) return text.error();
+  json j = json::parse(*text, nullptr, false);
+  if (j.is_discarded()) return case_error(path, "this is not JSON");
+  Case out;
+  out.folder = folder;
+  try {
+    out.rtol = j.value("rtol", 0.0);
+    out.atol = j.value("atol", 0.0);
+    out.mismatch_fraction = j.value("mismatch_fraction", 0.0);
+    if (j.contains("instances"))
+      for (const json& i : j.at("instances")) out.instances.push_back(parse_instance(i));
+    else
+      out.instances.push_back(parse_instance(j));
+  } catch (const json::exception& e) {
+    return case_error(path, fmt::format("a member is missing or of the wrong type: {}", e.what()));
+  }
+  for (const CaseInstance& i : out.instances)
+    for (const auto* list : {&i.inputs, &i.outputs})
+      for (const CaseArray& a : *list)
+        if (a.shape.element == ElementType::invalid || a.every < 1) return case_error(path, "an array has an unknown dtype or a bad 'every'");
+  return out;
+}
+
+Result<std::vector<Bytes>> case_inputs(const Case& c, const CaseInstance& instance) {
+  std::vector<Bytes> out;
+  for (const CaseArray& a : instance.inputs) {
+    if (!a.file.empty()) {
+      std::string path = c.folder + "/" + a.file;
+      auto file = read_bytes(path);
+      if (!file) return file.error();
+      auto array = parse_npy(std::move(*file), path);
+      if (!array) return array.error();
+      auto elements = to_elements(*array, a.shape, path);
+      if (!elements) return elements.error();
+      out.push_back(std::move(*elements));
+    } else if (a.fill == "uniform") {
+      out.push_back(fill_uniform(a.shape, a.seed, a.lo, a.hi));
+    } else if (a.fill == "randint") {
+      out.push_back(fill_integers(a.shape, a.seed, static_cast<int64_t>(a.lo), static_cast<int64_t>(a.hi)));
+    } else if (a.fill == "zeros" || a.fill == "const") {
+      out.push_back(fill_constant(a.shape, a.fill == "zeros" ? 0 : a.value));
+    } else {
+      return case_error(c.folder + "/case.json", fmt::format("'{}' is no fill that hloc knows", a.fill));
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// The first wrong element beyond what the case allows to be wrong.
+Result<std::optional<std::string>> compare_one(const Case& c, const CaseArray& want, size_t k, const Shape& shape, const Bytes& result) {
+  if (shape.element != want.shape.element || shape.dims != want.shape.dims)
+    return std::optional(fmt::format("out{} is {}, {} was expected", k, to_string(shape), to_string(want.shape)));
+  std::string path = c.folder + "/" + want.file;
+  auto file = read_bytes(path);
+  if (!file) return file.error();
+  auto array = parse_npy(std::move(*file), path);
+  if (!array) return array.error();
+  Shape stored = want.shape;
+  if (want.every > 1) stored.dims = {(want.shape.count() + want.every - 1) / want.every};
+  auto elements = to_elements(*array, stored, path);
+  if (!elements) return elements.error();
+  auto width = static_cast<size_t>(byte_width(shape.element));
+  int64_t wrong = 0, first = -1, count = stored.count();
+  for (int64_t i = 0; i < count; ++i) {
+    const std::byte* got = result.data() + static_cast<size_t>(i * want.every) * width;
+    if (close_enough(c, shape.element, got, elements->data() + static_cast<size_t>(i) * width)) continue;
+    if (wrong++ == 0) first = i;
+  }
+  if (static_cast<double>(wrong) <= c.mismatch_fraction * static_cast<double>(count)) return std::optional<std::string>();
+  const std::byte* got = result.data() + static_cast<size_t>(first * want.every) * width;
+  const std::byte* expected = elements->data() + static_cast<size_t>(first) * width;
+  int64_t ulps = ulps_between(shape.element, got, expected);
+  return std::optional(fmt::format("out{}{}: got {}, want {}{}; {} of {} elements are wrong", k, index_text(shape, first * want.every),
+                                   element_text(shape.element, got), element_text(shape.element, expected),
+                                   ulps >= 0 ? fmt::format(" ({} ulps)", ulps) : "", wrong, count));
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> compare_outputs(const Case& c, const CaseInstance& instance, std::span<const Shape> shapes,
+                                                   const std::vector<Bytes>& results) {
+  if (shapes.size() != instance.outputs.size())
+    return std::optional(fmt::format("the program has {} results, {} were expected", shapes.size(), instance.outputs.size()));
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    auto difference = compare_one(c, instance.outputs[k], k, shapes[k], results[k]);
+    if (!difference || *difference) return difference;
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace hloc::cli

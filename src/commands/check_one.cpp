@@ -1,0 +1,117 @@
+#include "src/commands/check_one.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/commands/case.h"
+#include "src/commands/inputs.h"
+
+namespace hloc::cli {
+namespace {
+
+CheckOutcome failed(std::string what) { return {CheckOutcome::failed, std::move(what), 0}; }
+
+// The first line of an error, with its place.
+CheckOutcome failed(const Diagnostic& d) {
+  std::string text = d.render();
+  return failed(text.substr(0, text.find('\n')));
+}
+
+CheckOutcome refuse_fallbacks(const ProgramStats& stats) {
+  return failed(fmt::format("{} ops have no native code: {}", stats.fallback_kernels, fmt::join(stats.fallbacks, ", ")));
+}
+
+CheckOutcome check_instance(const Case& c, const CaseInstance& instance, const Module& module, const CheckOptions& options) {
+  auto program = compile(module, {.target = options.target});
+  if (!program) return failed(program.error());
+  if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
+  auto inputs = case_inputs(c, instance);
+  if (!inputs) return failed(inputs.error());
+  auto results = make_outputs(program->results());
+  if (!results) return failed(results.error());
+  auto pool = make_thread_pool(options.threads);
+  auto called = program->call(input_spans(*inputs), output_spans(*results), {.executor = pool.get(), .guard_pages = true});
+  if (!called) return failed(called.error());
+  auto difference = compare_outputs(c, instance, program->results(), *results);
+  if (!difference) return failed(difference.error());
+  if (*difference) return failed(**difference);
+  CheckOutcome out;
+  out.fallbacks = program->stats().fallback_kernels;
+  return out;
+}
+
+CheckOutcome check_case(const CheckTask& task, const CheckOptions& options) {
+  auto c = read_case(task.path);
+  if (!c) return failed(c.error());
+  auto module = read_file(task.path + "/module." + task.form);
+  if (!module) return failed(module.error());
+  CheckOutcome out;
+  for (const CaseInstance& instance : c->instances) {
+    CheckOutcome one = check_instance(*c, instance, *module, options);
+    if (one.status != CheckOutcome::passed) return one;
+    out.fallbacks += one.fallbacks;
+  }
+  return out;
+}
+
+Result<std::vector<Module>> read_modules(const std::string& path) {
+  auto text = read_bytes(path);
+  if (!text) return text.error();
+  return read_all(std::move(*text), path);
+}
+
+CheckOutcome check_round_trip(const CheckTask& task, const CheckOptions& options) {
+  auto modules = read_modules(task.path);
+  if (!modules) return failed(modules.error());
+  for (const Module& module : *modules) {
+    auto text = print(module, task.form == "hlo" ? Format::hlo : Format::stablehlo);
+    if (!text) return failed(text.error());
+    auto again = read(std::move(*text), task.path + " (printed)");
+    if (!again) return failed(again.error());
+    std::string why;
+    if (task.form == "hlo" && !equal(module, *again, &why)) return failed("read, print, read again differs: " + why);
+    if (options.verify)
+      if (auto ok = verify(module); !ok) return failed(ok.error());
+  }
+  return {};
+}
+
+CheckOutcome check_self(const CheckTask& task, const CheckOptions& options) {
+  auto modules = read_modules(task.path);
+  if (!modules) return failed(modules.error());
+  CheckOutcome out;
+  for (const Module& module : *modules) {
+    auto program = compile(module, {.target = options.target});
+    if (!program) return failed(program.error());
+    if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
+    out.fallbacks += program->stats().fallback_kernels;
+    auto inputs = gather_inputs({{}, {}, 1}, program->parameters());
+    if (!inputs) return failed(inputs.error());
+    auto results = make_outputs(program->results());
+    if (!results) return failed(results.error());
+    if (auto ok = program->call(input_spans(*inputs), output_spans(*results), {.guard_pages = true}); !ok) return failed(ok.error());
+  }
+  return out;
+}
+
+CheckOutcome check_refusal(const CheckTask& task) {
+  auto modules = read_modules(task.path);
+  if (!modules) return modules.error().kind == ErrorKind::bug ? failed(modules.error()) : CheckOutcome{};
+  return failed("the file must be refused, but it was read without an error");
+}
+
+}  // namespace
+
+CheckOutcome check_one(const CheckTask& task, const CheckOptions& options) {
+  switch (task.kind) {
+    case CheckKind::case_folder: return check_case(task, options);
+    case CheckKind::self_checking: return check_self(task, options);
+    case CheckKind::round_trip:
+    case CheckKind::accept: return check_round_trip(task, options);
+    case CheckKind::refuse: return check_refusal(task);
+  }
+  return failed("no such check");
+}
+
+}  // namespace hloc::cli

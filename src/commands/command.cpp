@@ -1,0 +1,147 @@
+#include "src/commands/command.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace hloc::cli {
+namespace {
+
+Diagnostic io_error(const std::string& path, int code) {
+  Diagnostic d;
+  d.kind = ErrorKind::io;
+  d.file = path;
+  d.message = fmt::format("it can't be written: {}", std::strerror(code));
+  return d;
+}
+
+// errno, or 0 when all bytes went out.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+Result<void> write_in_place(const std::string& path, std::string_view bytes) {
+  bool standard_output = path == "-";
+  int fd = standard_output ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY);
+  if (fd < 0) return io_error(path, errno);
+  int code = write_all(fd, bytes);
+  if (!standard_output && ::close(fd) != 0 && code == 0) code = errno;
+  if (code != 0) return io_error(standard_output ? "<stdout>" : path, code);
+  return {};
+}
+
+bool in_place(const std::string& path) {
+  struct stat info {};
+  return path == "-" || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
+}
+
+// A temporary file beside its goal; removed unless renamed.
+class Temporary {
+ public:
+  explicit Temporary(std::string goal) : goal_(std::move(goal)), path_(goal_ + ".XXXXXX") {}
+  Temporary(Temporary&& other) noexcept : goal_(std::move(other.goal_)), path_(std::move(other.path_)), exists_(std::exchange(other.exists_, false)) {}
+  ~Temporary() {
+    if (exists_) ::unlink(path_.c_str());
+  }
+  Result<void> write(std::string_view bytes) {
+    int fd = ::mkstemp(path_.data());
+    if (fd < 0) return io_error(goal_, errno);
+    exists_ = true;
+    mode_t mask = ::umask(0);
+    ::umask(mask);
+    int code = ::fchmod(fd, 0666 & ~mask) != 0 ? errno : write_all(fd, bytes);
+    if (::close(fd) != 0 && code == 0) code = errno;
+    if (code != 0) return io_error(goal_, code);
+    return {};
+  }
+  Result<void> rename() {
+    if (::rename(path_.c_str(), goal_.c_str()) != 0) return io_error(goal_, errno);
+    exists_ = false;
+    return {};
+  }
+
+ private:
+  std::string goal_, path_;
+  bool exists_ = false;
+};
+
+}  // namespace
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::input: return 1;
+    case ErrorKind::usage: return 2;
+    case ErrorKind::target:
+    case ErrorKind::memory:
+    case ErrorKind::io: return 3;
+    case ErrorKind::bug: return 4;
+  }
+  return 4;
+}
+
+int report(const Diagnostic& error) {
+  std::fputs(error.render().c_str(), stderr);
+  return exit_code(error.kind);
+}
+
+Result<void> write_outputs(std::span<const std::pair<std::string, std::string_view>> files) {
+  std::vector<Temporary> temporaries;
+  for (const auto& [path, bytes] : files) {
+    if (in_place(path)) continue;
+    temporaries.emplace_back(path);
+    if (auto ok = temporaries.back().write(bytes); !ok) return ok.error();
+  }
+  for (const auto& [path, bytes] : files) {
+    if (!in_place(path)) continue;
+    if (auto ok = write_in_place(path, bytes); !ok) return ok.error();
+  }
+  for (Temporary& t : temporaries)
+    if (auto ok = t.rename(); !ok) return ok.error();
+  return {};
+}
+
+Result<void> write_output(const std::string& path, std::string_view bytes) {
+  std::pair<std::string, std::string_view> file{path, bytes};
+  return write_outputs({&file, 1});
+}
+
+std::string stem(const std::string& path) {
+  if (path == "-") return "module";
+  size_t slash = path.rfind('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  size_t dot = name.rfind('.');
+  if (dot != std::string::npos && dot > 0) name.resize(dot);
+  return name.empty() ? "module" : name;
+}
+
+std::string c_identifier(std::string_view name) {
+  static constexpr std::string_view keywords[] = {
+      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "const",
+      "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
+      "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable", "namespace", "new",
+      "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short",
+      "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename",
+      "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"};
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80 ? c : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(out.begin(), '_');
+  if (std::find(std::begin(keywords), std::end(keywords), out) != std::end(keywords)) out += '_';
+  return out;
+}
+
+}  // namespace hloc::cli

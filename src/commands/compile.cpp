@@ -1,0 +1,56 @@
+// hloc compile: a graph to an object file and a header, or to the text of a level.
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "src/commands/command.h"
+
+namespace hloc::cli {
+namespace {
+
+struct CompileArguments {
+  std::string file, out, target = "native", kind = "object";
+};
+
+int compile_object_file(const CompileArguments& a, const Module& module) {
+  if (a.out == "-") {
+    std::fputs("error: an object file doesn't go to standard output; name a file with -o, or --emit a text kind\n", stderr);
+    return 2;
+  }
+  std::string object_path = a.out.empty() ? stem(a.file) + ".o" : a.out;
+  std::string header_path = object_path.ends_with(".o") ? object_path.substr(0, object_path.size() - 2) + ".h" : object_path + ".h";
+  std::string symbol = c_identifier(module.name());
+  auto object = compile_object(module, symbol, {.target = a.target});
+  if (!object) return report(object.error());
+  std::string_view bytes(reinterpret_cast<const char*>(object->object.data()), object->object.size());
+  std::pair<std::string, std::string_view> files[] = {{object_path, bytes}, {header_path, object->header}};
+  if (auto ok = write_outputs(files); !ok) return report(ok.error());
+  fmt::print("wrote {} ({} bytes) and {}; the function is {}\n", object_path, bytes.size(), header_path, symbol);
+  return 0;
+}
+
+int run_compile(const CompileArguments& a) {
+  auto module = read_file(a.file);
+  if (!module) return report(module.error());
+  if (a.kind == "object") return compile_object_file(a, *module);
+  auto text = emit(*module, a.kind, {.target = a.target});
+  if (!text) return report(text.error());
+  if (auto ok = write_output(a.out.empty() ? "-" : a.out, *text); !ok) return report(ok.error());
+  return 0;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Action& action) {
+  auto a = std::make_shared<CompileArguments>();
+  CLI::App* command = app.add_subcommand("compile", "Compile a graph to an object file and a C header");
+  command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
+  command->add_option("-o,--output", a->out, "Where to write; X.o also writes X.h; '-' prints text kinds");
+  command->add_option("--target", a->target, "native, x86-64-v3, x86-64-v4 (see `hloc targets`)");
+  command->add_option("--emit", a->kind, "object, asm, hlo (optimised), loops, machine or plan")
+      ->check(CLI::IsMember({"object", "asm", "hlo", "loops", "machine", "plan"}));
+  command->callback([a, &action] { action = [a] { return run_compile(*a); }; });
+}
+
+}  // namespace hloc::cli

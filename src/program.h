@@ -1,0 +1,32 @@
+// What a Program is behind the public interface.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/registry.h"
+#include "include/hloc/program.h"
+
+namespace hloc {
+
+class Program::Implementation {
+ public:
+  std::vector<Shape> parameters, results;
+  ProgramStats stats;
+  std::unique_ptr<backends::Executable> executable;
+};
+
+// A module after the passes, with its plan where the backend wants one.
+struct Lowered {
+  const backends::Backend* backend = nullptr;
+  std::shared_ptr<ir::Target> target;
+  ir::ModuleRef module;
+  std::shared_ptr<const plan::Program> plan;
+
+  backends::Job job() const { return {module, plan, target.get()}; }
+};
+
+// Verifies, runs the pipeline for the target and plans. The only place that knows all layers.
+Result<Lowered> lower(const Module& module, const CompileOptions& options);
+
+}  // namespace hloc

@@ -1,0 +1,14 @@
+// How much one call does: arithmetic operations, and bytes that kernels and copies read and write. Loop bodies count
+// once (trip counts are not known here).
+#pragma once
+
+#include "passes/plan.h"
+
+namespace hloc {
+
+struct WorkEstimate {
+  double flops = 0, bytes = 0;
+};
+WorkEstimate estimate_work(const plan::Program& program);
+
+}  // namespace hloc

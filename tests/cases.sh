@@ -1,0 +1,26 @@
+# The cases that must pass, sourced by run.sh: this project's own small ones, and the large set where it is present.
+reference_cases="add_mul activations transcendental_f32 broadcasts transposes slices_strided pad_basic iota_reverse_concat
+  clamp_select logical int_bits int_divmod rounding nan_inf_compare reduce_all reduce_3d_middle reduce_int softmax
+  log_softmax_xent layernorm gelu_mlp matmul_64 matmul_512 matmul_odd_sizes batched_matmul matvec_vecmat_dot
+  while_newton_sqrt while_collatz while_nested cond_branch fori_matrix_power dynamic_slice dynamic_update_slice scan_ema"
+model_cases="mlp_mnist_forward mlp_mnist_train_step digits_mlp"
+native_cases="basics/add_mul basics/broadcasts basics/softmax basics/layernorm basics/gelu_mlp basics/matmul_64 basics/matmul_512
+  basics/matmul_odd_sizes basics/batched_matmul models/mlp_mnist_forward models/digits_mlp"
+
+if [ -d "$shared/cases" ]; then
+  all=() native=()
+  for c in $reference_cases; do all+=("$shared/cases/basics/$c"); done
+  for c in $model_cases; do all+=("$shared/cases/models/$c"); done
+  for c in $native_cases; do native+=("$shared/cases/$c"); done
+  for form in hlo mlir; do
+    count "reference, $form" "$hloc" check --target reference --form $form --jobs "$jobs" "${all[@]}"
+    count "native, $form" "$hloc" check --form $form --jobs "$jobs" "${all[@]}"
+    for target in native x86-64-v3; do
+      count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${native[@]}"
+    done
+  done
+  count "two threads" "$hloc" check --threads 2 --no-fallback --form hlo "${native[@]}"
+fi
+if [ -d "$shared/conformance/hlo" ]; then
+  count "HLO corpus" "$hloc" check --form hlo --jobs "$jobs" "$shared/conformance/hlo"
+fi

@@ -1,0 +1,27 @@
+# Small helpers of the command-line tests: each check is one line of the count. Sourced, with $hloc set.
+passed=0 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+ok() {  # ok NAME COMMAND…: the command succeeds
+  local name=$1
+  shift
+  if "$@" >"$work/log" 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $name"; cat "$work/log"; fi
+}
+exits() {  # exits CODE WORDS COMMAND…: that exit code, and the words in its output
+  local code=$1 words=$2 status
+  shift 2
+  "$@" >"$work/log" 2>&1
+  status=$?
+  if [ $status -eq "$code" ] && grep -qF -- "$words" "$work/log"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED (exit $status, $code with '$words' was expected): $*"
+    cat "$work/log"
+  fi
+}
+finish() {
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}

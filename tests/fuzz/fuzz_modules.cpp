@@ -1,0 +1,94 @@
+// Random modules: printed and read again equal, and native code against the evaluator.
+#include <cmath>
+#include <cstring>
+
+#include "include/hloc/hloc.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/generate.h"
+
+namespace {
+
+using namespace hloc;
+using fuzz::Random;
+using Buffers = std::vector<std::vector<std::byte>>;
+
+std::vector<std::byte> random_input(const Shape& shape, Random& r, bool exact) {
+  std::vector<std::byte> out(shape.bytes());
+  auto width = static_cast<size_t>(byte_width(shape.element));
+  for (size_t at = 0; at < out.size(); at += width) {
+    double value = exact && r.chance(5) ? r.pick(std::vector<double>{0.0, -0.0, INFINITY, -INFINITY, NAN, 1e30, -1e-30}) : static_cast<double>(r.below(2001)) / 1000.0 - 1.0;
+    if (is_integer(shape.element)) value = static_cast<double>(static_cast<int64_t>(r.below(200)) - (is_signed_integer(shape.element) ? 100 : 0));
+    if (shape.element == ElementType::pred) value = static_cast<double>(r.below(2));
+    element_from_double(shape.element, value, out.data() + at);
+  }
+  return out;
+}
+
+Result<Buffers> run_on(const Module& m, const std::string& target, const Buffers& inputs) {
+  auto program = compile(m, {.target = target, .verify_each = true});
+  if (!program) return program.error();
+  Buffers outputs;
+  for (const Shape& s : program->results()) outputs.emplace_back(s.bytes());
+  std::vector<std::span<const std::byte>> in(inputs.begin(), inputs.end());
+  std::vector<std::span<std::byte>> out(outputs.begin(), outputs.end());
+  if (auto ok = program->call(in, out, {.guard_pages = true}); !ok) return ok.error();
+  return outputs;
+}
+
+bool same_element(ElementType t, const std::byte* a, const std::byte* b, bool exact) {
+  if (std::memcmp(a, b, static_cast<size_t>(byte_width(t))) == 0) return true;
+  if (!is_float(t)) return false;
+  double x = element_to_double(t, a), y = element_to_double(t, b);
+  if (std::isnan(x) && std::isnan(y)) return true;
+  if (exact) return false;
+  if (std::isinf(x) || std::isinf(y) || std::isnan(x) || std::isnan(y)) return true;  // overflow at a rounding's distance
+  return std::fabs(x - y) <= 1e-3 + 1e-3 * std::fmax(std::fabs(x), std::fabs(y));
+}
+
+std::string compare(const std::vector<Shape>& shapes, const Buffers& got, const Buffers& want, bool exact) {
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    auto width = static_cast<size_t>(byte_width(shapes[k].element));
+    for (size_t at = 0; at < got[k].size(); at += width)
+      if (!same_element(shapes[k].element, got[k].data() + at, want[k].data() + at, exact))
+        return "out" + std::to_string(k) + " element " + std::to_string(at / width) + ": native " + element_text(shapes[k].element, got[k].data() + at) +
+               ", evaluator " + element_text(shapes[k].element, want[k].data() + at);
+  }
+  return "";
+}
+
+std::string one(uint64_t seed, const fuzz::FuzzArguments&) {
+  Random r(seed);
+  fuzz::GeneratorOptions options;
+  options.exact = r.chance(70);
+  options.instructions = 3 + static_cast<int>(r.below(25));
+  std::string text = fuzz::generate_module(r, options);
+  fuzz::set_current_input(&text);
+  auto m = read(text, "random");
+  if (!m) return m.error().render() + text;
+  if (auto ok = verify(*m); !ok) return ok.error().render() + text;
+  auto printed = print(*m);
+  if (!printed) return printed.error().render() + text;
+  auto again = read(*printed, "printed");
+  std::string why;
+  if (!again || !equal(*m, *again, &why)) return "round trip: " + why + "\n" + text;
+
+  Buffers inputs;
+  const std::vector<Shape> parameters = *m->parameters(), results = *m->results();
+  for (const Shape& s : parameters) inputs.push_back(random_input(s, r, options.exact));
+  auto want = run_on(*m, "reference", inputs);
+  if (!want) return want.error().render() + text;
+  for (const char* target : {"native", "x86-64-v3"}) {
+    auto got = run_on(*m, target, inputs);
+    if (!got) return std::string(target) + ": " + got.error().render() + text;
+    std::string difference = compare(results, *got, *want, options.exact);
+    if (!difference.empty()) return std::string(target) + ": " + difference + "\n" + text;
+  }
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto arguments = hloc::fuzz::parse_arguments(argc, argv);
+  return hloc::fuzz::run_fuzzer("modules", arguments, 20, one);
+}

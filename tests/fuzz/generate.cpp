@@ -1,0 +1,341 @@
+#include "tests/fuzz/generate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace hloc::fuzz {
+namespace {
+
+struct Operand {
+  std::string name, type;
+  std::vector<int64_t> dims;
+
+  int64_t count() const {
+    int64_t n = 1;
+    for (int64_t d : dims) n *= d;
+    return n;
+  }
+};
+
+std::string shape_text(const std::string& type, const std::vector<int64_t>& dims) { return fmt::format("{}[{}]", type, fmt::join(dims, ",")); }
+std::string shape_text(const Operand& o) { return shape_text(o.type, o.dims); }
+std::string list_text(const std::vector<int64_t>& list) { return fmt::format("{{{}}}", fmt::join(list, ",")); }
+
+bool is_float_name(const std::string& t) { return t[0] == 'f' || t[0] == 'b'; }
+bool is_integer_name(const std::string& t) { return t[0] == 's' || t[0] == 'u'; }
+
+class Generator {
+ public:
+  Generator(Random& r, const GeneratorOptions& o) : r_(r), o_(o) {}
+
+  std::string module() {
+    for (int i = 0; i < 2 + static_cast<int>(r_.below(3)); ++i) {
+      Operand p{fmt::format("p{}", i), type(), shape()};
+      body_ += fmt::format("  {} = {} parameter({})\n", p.name, shape_text(p), i);
+      pool_.push_back(p);
+    }
+    for (int i = 0; i < o_.instructions; ++i) step();
+    std::vector<Operand> results;
+    for (int i = 0; i < 1 + static_cast<int>(r_.below(3)); ++i) results.push_back(pool_[pool_.size() - 1 - r_.below(std::min<size_t>(pool_.size(), 6))]);
+    std::string names, types;
+    for (const Operand& o : results) {
+      names += (names.empty() ? "" : ", ") + o.name;
+      types += (types.empty() ? "" : ", ") + shape_text(o);
+    }
+    body_ += fmt::format("  ROOT result = ({}) tuple({})\n", types, names);
+    return fmt::format("HloModule random\n\n{}ENTRY main {{\n{}}}\n", computations_, body_);
+  }
+
+ private:
+  std::string type() {
+    static const std::vector<std::string> exact{"f32", "f32", "f64", "s32", "s32", "pred", "f16", "bf16", "s8", "u8", "s16", "u16", "s64", "u32", "u64"};
+    static const std::vector<std::string> smooth{"f32", "f32", "f32", "f64"};
+    return r_.pick(o_.exact ? exact : smooth);
+  }
+  int64_t size() {
+    static const std::vector<int64_t> sizes{1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33};
+    return r_.chance(2) ? 0 : r_.pick(sizes);
+  }
+  std::vector<int64_t> shape() {
+    std::vector<int64_t> dims(r_.below(4));
+    for (int64_t& d : dims) d = size();
+    return dims;
+  }
+
+  const Operand& any() { return pool_[r_.below(pool_.size())]; }
+  const Operand* find(auto&& wanted) {
+    size_t start = r_.below(pool_.size());
+    for (size_t i = 0; i < pool_.size(); ++i)
+      if (const Operand& o = pool_[(start + i) % pool_.size()]; wanted(o)) return &o;
+    return nullptr;
+  }
+
+  Operand emit(const std::string& type, const std::vector<int64_t>& dims, const std::string& rest) {
+    Operand o{fmt::format("v{}", next_++), type, dims};
+    body_ += fmt::format("  {} = {} {}\n", o.name, shape_text(o), rest);
+    if (o.count() <= 20000) pool_.push_back(o);
+    return o;
+  }
+
+  void step() {
+    switch (r_.below(16)) {
+      case 0: case 1: return unary();
+      case 2: case 3: case 4: return binary();
+      case 5: return broadcast();
+      case 6: return reshape();
+      case 7: return transpose();
+      case 8: return slice();
+      case 9: return pad();
+      case 10: return reduce();
+      case 11: return o_.exact ? select() : dot();
+      case 12: return o_.exact ? convert() : unary();
+      case 13: return concatenate();
+      case 14: return r_.chance(50) ? dynamic() : reverse();
+      default: return r_.chance(30) ? loop() : iota();
+    }
+  }
+
+  void unary() {
+    Operand x = any();
+    std::vector<std::string> ops{"negate", "abs"};
+    if (x.type == "pred") ops = {"not"};
+    else if (is_integer_name(x.type)) ops = {"not", "negate", "sign", "popcnt", "count-leading-zeros"};
+    else if (o_.exact) ops = {"negate", "abs", "sign", "ceil", "floor", "round-nearest-even", "round-nearest-afz"};
+    else ops = {"tanh", "logistic", "sine", "cosine", "negate", "abs", "exponential-minus-one"};
+    if (x.type[0] == 'u') ops.erase(std::remove(ops.begin(), ops.end(), "sign"), ops.end());
+    emit(x.type, x.dims, fmt::format("{}({})", r_.pick(ops), x.name));
+  }
+
+  // Another operand of the same type: one from the pool, or a constant of that shape.
+  std::string like(const Operand& x) {
+    if (const Operand* y = find([&](const Operand& o) { return o.type == x.type && o.dims == x.dims && o.name != x.name; }); y && r_.chance(80)) return y->name;
+    Operand c = constant(x.type);
+    return emit(x.type, x.dims, fmt::format("broadcast({}), dimensions={{}}", c.name)).name;
+  }
+
+  Operand constant(const std::string& t) {
+    std::string text = t == "pred" ? (r_.chance(50) ? "true" : "false") : t[0] == 'u' ? std::to_string(r_.below(9)) : std::to_string(static_cast<int64_t>(r_.below(9)) - 4);
+    if (is_float_name(t) && r_.chance(50)) text += ".5";
+    return emit(t, {}, fmt::format("constant({})", text));
+  }
+
+  void binary() {
+    Operand x = any();
+    std::string y = like(x);
+    std::vector<std::string> ops{"add", "multiply", "subtract", "maximum", "minimum"};
+    if (x.type == "pred") ops = {"and", "or", "xor"};
+    else if (is_integer_name(x.type)) ops = {"add", "multiply", "subtract", "maximum", "minimum", "divide", "remainder", "and", "or", "xor", "shift-left", "shift-right-logical", "shift-right-arithmetic"};
+    else if (o_.exact) ops.push_back("divide");
+    if (o_.exact && r_.chance(20)) {
+      static const std::vector<std::string> directions{"EQ", "NE", "LT", "LE", "GT", "GE"};
+      emit("pred", x.dims, fmt::format("compare({}, {}), direction={}", x.name, y, r_.pick(directions)));
+      return;
+    }
+    emit(x.type, x.dims, fmt::format("{}({}, {})", r_.pick(ops), x.name, y));
+  }
+
+  void broadcast() {
+    Operand x = any();
+    if (x.dims.size() >= 3) return;
+    std::vector<int64_t> dims, map;
+    for (int64_t d : x.dims) {
+      if (r_.chance(40)) dims.push_back(size());
+      map.push_back(static_cast<int64_t>(dims.size()));
+      dims.push_back(d);
+    }
+    if (dims.size() < 3 && r_.chance(60)) dims.push_back(size());
+    emit(x.type, dims, fmt::format("broadcast({}), dimensions={}", x.name, list_text(map)));
+  }
+
+  void reshape() {
+    Operand x = any();
+    std::vector<int64_t> dims;
+    if (x.count() == 0) dims = {0};
+    for (int64_t n = x.count(); n > 1;) {
+      int64_t part = n;
+      for (int64_t d : {2, 3, 5, 7, 11, 17})
+        if (n % d == 0 && r_.chance(60)) part = r_.chance(50) ? d : n;
+      dims.push_back(part);
+      n /= part;
+      if (dims.size() == 3) {
+        dims.back() *= n;
+        break;
+      }
+    }
+    if (dims.size() < 3 && r_.chance(30)) dims.insert(dims.begin(), 1);
+    emit(x.type, dims, fmt::format("reshape({})", x.name));
+  }
+
+  void transpose() {
+    Operand x = any();
+    std::vector<int64_t> order(x.dims.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[r_.below(i)]);
+    std::vector<int64_t> dims;
+    for (int64_t p : order) dims.push_back(x.dims[static_cast<size_t>(p)]);
+    emit(x.type, dims, fmt::format("transpose({}), dimensions={}", x.name, list_text(order)));
+  }
+
+  void slice() {
+    Operand x = any();
+    std::vector<int64_t> dims;
+    std::string text;
+    for (int64_t d : x.dims) {
+      int64_t start = static_cast<int64_t>(r_.below(static_cast<uint64_t>(d + 1))), limit = start + static_cast<int64_t>(r_.below(static_cast<uint64_t>(d - start + 1)));
+      if (limit == start && limit < d) ++limit;
+      int64_t stride = 1 + static_cast<int64_t>(r_.below(3));
+      dims.push_back((limit - start + stride - 1) / stride);
+      text += fmt::format("{}[{}:{}:{}]", text.empty() ? "" : ", ", start, limit, stride);
+    }
+    emit(x.type, dims, fmt::format("slice({}), slice={{{}}}", x.name, text));
+  }
+
+  void pad() {
+    Operand x = any();
+    Operand value = constant(x.type);
+    std::vector<int64_t> dims;
+    std::string text;
+    for (int64_t d : x.dims) {
+      int64_t low = static_cast<int64_t>(r_.below(5)) - 1, high = static_cast<int64_t>(r_.below(4)) - 1, interior = static_cast<int64_t>(r_.below(3));
+      int64_t n = low + high + d + std::max<int64_t>(d - 1, 0) * interior;
+      if (n < 0) low = high = 1, n = 2 + d + std::max<int64_t>(d - 1, 0) * interior;
+      dims.push_back(n);
+      text += fmt::format("{}{}_{}_{}", text.empty() ? "" : "x", low, high, interior);
+    }
+    if (x.dims.empty()) return;
+    emit(x.type, dims, fmt::format("pad({}, {}), padding={}", x.name, value.name, text));
+  }
+
+  void reverse() {
+    Operand x = any();
+    std::vector<int64_t> list;
+    for (size_t i = 0; i < x.dims.size(); ++i)
+      if (r_.chance(50)) list.push_back(static_cast<int64_t>(i));
+    emit(x.type, x.dims, fmt::format("reverse({}), dimensions={}", x.name, list_text(list)));
+  }
+
+  void concatenate() {
+    Operand x = any();
+    if (x.dims.empty()) return;
+    size_t d = r_.below(x.dims.size());
+    const Operand* y = find([&](const Operand& o) {
+      if (o.type != x.type || o.dims.size() != x.dims.size()) return false;
+      for (size_t i = 0; i < o.dims.size(); ++i)
+        if (i != d && o.dims[i] != x.dims[i]) return false;
+      return true;
+    });
+    Operand other = *y;  // x itself at least
+    std::vector<int64_t> dims = x.dims;
+    dims[d] += other.dims[d];
+    emit(x.type, dims, fmt::format("concatenate({}, {}), dimensions={{{}}}", x.name, other.name, d));
+  }
+
+  void iota() {
+    std::vector<int64_t> dims = shape();
+    std::string t = type();
+    if (dims.empty() || t == "pred") return;
+    emit(t, dims, fmt::format("iota(), iota_dimension={}", r_.below(dims.size())));
+  }
+
+  void select() {
+    const Operand* p = find([](const Operand& o) { return o.type == "pred"; });
+    if (!p) return;
+    Operand pred = *p;
+    const Operand* x = find([&](const Operand& o) { return o.dims == pred.dims && o.type != "pred"; });
+    if (!x) return;
+    Operand a = *x;
+    std::string b = like(a);
+    emit(a.type, a.dims, fmt::format("select({}, {}, {})", pred.name, a.name, b));
+  }
+
+  void convert() {
+    Operand x = any();
+    std::string t = type();
+    emit(t, x.dims, fmt::format("convert({})", x.name));
+  }
+
+  std::string reducer(const std::string& t, const std::string& op) {
+    std::string name = fmt::format("reducer_{}_{}", op, t);
+    if (std::find(reducers_.begin(), reducers_.end(), name) == reducers_.end()) {
+      reducers_.push_back(name);
+      computations_ += fmt::format("{0} {{\n  a = {1}[] parameter(0)\n  b = {1}[] parameter(1)\n  ROOT r = {1}[] {2}(a, b)\n}}\n\n", name, t, op);
+    }
+    return name;
+  }
+
+  void reduce() {
+    Operand x = any();
+    std::vector<int64_t> over, dims;
+    for (size_t i = 0; i < x.dims.size(); ++i) (r_.chance(50) ? over.push_back(static_cast<int64_t>(i)) : dims.push_back(x.dims[i]));
+    std::vector<std::string> ops{"maximum", "minimum"};
+    if (x.type == "pred") ops = {"and", "or"};
+    else if (is_integer_name(x.type) || !o_.exact) ops = {"add", "maximum", "minimum"};
+    std::string op = r_.pick(ops);
+    Operand init = constant(x.type);
+    emit(x.type, dims, fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x.name, init.name, list_text(over), reducer(x.type, op)));
+  }
+
+  void dot() {
+    const Operand* x = find([](const Operand& o) { return !o.dims.empty(); });
+    if (!x) return;
+    Operand a = *x;
+    size_t k = r_.below(a.dims.size());
+    const Operand* y = find([&](const Operand& o) { return o.type == a.type && !o.dims.empty() && std::find(o.dims.begin(), o.dims.end(), a.dims[k]) != o.dims.end(); });
+    if (!y) return;
+    Operand b = *y;
+    auto kb = static_cast<size_t>(std::find(b.dims.begin(), b.dims.end(), a.dims[k]) - b.dims.begin());
+    std::vector<int64_t> dims;
+    for (size_t i = 0; i < a.dims.size(); ++i)
+      if (i != k) dims.push_back(a.dims[i]);
+    for (size_t i = 0; i < b.dims.size(); ++i)
+      if (i != kb) dims.push_back(b.dims[i]);
+    int64_t n = 1;
+    for (int64_t d : dims) n *= d;
+    if (n > 20000 || dims.size() > 4) return;
+    emit(a.type, dims, fmt::format("dot({}, {}), lhs_contracting_dims={{{}}}, rhs_contracting_dims={{{}}}", a.name, b.name, k, kb));
+  }
+
+  void dynamic() {
+    Operand x = any();
+    if (x.dims.empty() || x.count() == 0) return;
+    std::vector<int64_t> sizes;
+    std::string starts;
+    for (int64_t d : x.dims) {
+      sizes.push_back(1 + static_cast<int64_t>(r_.below(static_cast<uint64_t>(d))));
+      Operand s = emit("s32", {}, fmt::format("constant({})", static_cast<int64_t>(r_.below(12)) - 3));
+      starts += ", " + s.name;
+    }
+    Operand part = emit(x.type, sizes, fmt::format("dynamic-slice({}{}), dynamic_slice_sizes={}", x.name, starts, list_text(sizes)));
+    if (r_.chance(50)) emit(x.type, x.dims, fmt::format("dynamic-update-slice({}, {}{})", x.name, part.name, starts));
+  }
+
+  // for (i = 0; i < n; ++i) (x, y) = (y, x op y)
+  void loop() {
+    Operand x = any();
+    std::string y = like(x);
+    int id = next_++;
+    std::string s = shape_text(x), op = x.type == "pred" ? "xor" : o_.exact ? "subtract" : "maximum";
+    computations_ += fmt::format(
+        "cond{0} {{\n  t = (s32[], {1}, {1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  n = s32[] constant({2})\n  ROOT c = pred[] compare(i, n), direction=LT\n}}\n\n"
+        "body{0} {{\n  t = (s32[], {1}, {1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  one = s32[] constant(1)\n  j = s32[] add(i, one)\n"
+        "  x = {1} get-tuple-element(t), index=1\n  y = {1} get-tuple-element(t), index=2\n  z = {1} {3}(x, y)\n  ROOT r = (s32[], {1}, {1}) tuple(j, y, z)\n}}\n\n",
+        id, s, r_.below(5), op);
+    Operand zero = emit("s32", {}, "constant(0)");
+    body_ += fmt::format("  init{0} = (s32[], {1}, {1}) tuple({2}, {3}, {4})\n  loop{0} = (s32[], {1}, {1}) while(init{0}), condition=cond{0}, body=body{0}\n", id, s, zero.name, x.name, y);
+    emit(x.type, x.dims, fmt::format("get-tuple-element(loop{}), index={}", id, 1 + r_.below(2)));
+  }
+
+  Random& r_;
+  const GeneratorOptions& o_;
+  std::string computations_, body_;
+  std::vector<std::string> reducers_;
+  std::vector<Operand> pool_;
+  int next_ = 0;
+};
+
+}  // namespace
+
+std::string generate_module(Random& random, const GeneratorOptions& options) { return Generator(random, options).module(); }
+
+}  // namespace hloc::fuzz

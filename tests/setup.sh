@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs what a build needs and is missing (Debian packages), then configures and builds into build/.
+# Sourced or called by tests/run.sh and examples/run.sh; MESON_ARGS may add options.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+need=()
+command -v g++ >/dev/null || need+=(g++)
+command -v meson >/dev/null || need+=(meson)
+command -v ninja >/dev/null || need+=(ninja-build)
+command -v pkg-config >/dev/null || need+=(pkg-config)
+command -v python3 >/dev/null || need+=(python3)
+[ -e /usr/include/fmt/core.h ] || need+=(libfmt-dev)
+[ -e /usr/include/xbyak/xbyak.h ] || need+=(libxbyak-dev)
+[ -e /usr/include/catch2/catch.hpp ] || need+=(catch2)
+[ -e /usr/include/CLI/CLI.hpp ] || need+=(libcli11-dev)
+[ -e /usr/include/nlohmann/json.hpp ] || need+=(nlohmann-json3-dev)
+if [ ${#need[@]} -gt 0 ]; then
+  echo "installing: ${need[*]}"
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${need[@]}" >/dev/null
+fi
+
+build=${BUILD:-build}
+[ -e "$build/build.ninja" ] || meson setup "$build" ${MESON_ARGS:-} >"/tmp/hloc-setup.$$" || { cat "/tmp/hloc-setup.$$"; exit 1; }
+rm -f "/tmp/hloc-setup.$$"
+ninja -C "$build" ${TARGETS:-} | { grep -vE '^\[|^ninja: (Entering|no work)' || true; }
