@@ -124,7 +124,7 @@ bool Elements::never(uint32_t guards) {
 }
 
 ValueId Elements::or_otherwise(ValueId v, const Point& at) {
-  if (at.otherwise == no_id || at.guards == 0) return v;
+  if (v == no_id || at.otherwise == no_id || at.guards == 0) return v;
   return b_.make(ScalarOp::Select, {b_.test(guard_lists_[at.guards]), v, at.otherwise});
 }
 
@@ -231,8 +231,8 @@ ValueId Elements::visit(const Request& r) {
     return b_.convert(v->type.element(), hero_->result);
   }
   if (auto buffer = buffers_.find(v); buffer != buffers_.end()) return load(buffer->second, r);
-  if (v->op == Op::Constant) return constant(v);
-  if (v->op == Op::Iota) return iota(v, r.at);
+  if (v->op == Op::Constant) return or_otherwise(constant(v), r.at);
+  if (v->op == Op::Iota) return or_otherwise(iota(v, r.at), r.at);
   if (auto at = moved(v, r.at)) return need(v->operand(0), *at);
   if (error_ || !missing_->empty()) return no_id;
   if (v->op == Op::Pad) return pad(v, r.at);

@@ -86,7 +86,7 @@ Literal iota_along(Call& c, int64_t dim) {
   Kernel convert = converter(ElementType::s64, c.type.element());
   const std::byte* from = reinterpret_cast<const std::byte*>(numbers.data());
   convert.run(convert, &from, line.data(), n);
-  int64_t outer = n == 0 ? 0 : c.type.count() / (n * inner);
+  int64_t outer = n == 0 || inner == 0 ? 0 : c.type.count() / (n * inner);
   Block block{{outer, n, inner}, {n * inner, inner, 1}, {0, 1, 0}};
   copy_block(block, out.mutable_bytes().data(), 0, line.data(), 0, width);
   return out;

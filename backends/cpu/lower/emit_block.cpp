@@ -80,7 +80,10 @@ Reg BlockEmitter::vector_of(loops::ValueId value) {
   if (v.is_constant) return b_.vconst_bits(type, v.bits);
   const Held& held = values_[value];
   HLOC_CHECK(held.lanes > 0, "a value is used before it is emitted");
-  if (held.is_mask) return b_.pred_from_mask(held.mask_type, mask_of(value, {held.mask_type.element, static_cast<uint8_t>(lanes_.count)}));
+  if (held.is_mask) {
+    Reg bytes = b_.pred_from_mask({held.mask_type.element, static_cast<uint8_t>(held.lanes)}, held.reg);
+    return held.lanes == lanes_.count ? bytes : b_.vbroadcast(type, bytes);
+  }
   if (held.lanes != lanes_.count && wide_[value].lanes == lanes_.count) return wide_[value].reg;
   return widened(held, v.type);
 }
@@ -257,6 +260,7 @@ void BlockEmitter::hoist(const loops::Loop& loop, int wide) {
   size_t made = pointers_.size();
   loops::for_each_statement(loop.body, [&](const loops::Statement& s) {  // what an earlier copy of the body left is stale
     if (loops::ValueId v = loops::result_of(s); v != loops::no_id) values_[v] = {};
+    if (auto* d = s.as<loops::Derive>()) indices_[d->index] = {};
   });
   loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
     const loops::Access* access = nullptr;
