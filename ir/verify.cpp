@@ -266,9 +266,10 @@ Problem Verifier::check_alias_tables() const {
     bool dynamic = !in.is_static() || !out.is_static();
     bool same_bytes = in.is_array() && out.is_array() && in.byte_size() == out.byte_size();
     if (!dynamic && !same_bytes && !fits(in, out))
-      return at_parameter(a.parameter, fmt::format("input_output_alias: result part {} is {}, but parameter {} part {} is {}",
-                                                   list_text(a.output), shape_text(out), a.parameter, list_text(a.index),
-                                                   shape_text(in)));
+      return at_parameter(a.parameter,
+                          fmt::format("input_output_alias: result part {} is {}, but parameter {} part {} is {}",
+                                      list_text(a.output), shape_text(out), a.parameter, list_text(a.index),
+                                      shape_text(in)));
     outputs.push_back(a.output);
     given.push_back({a.parameter, a.index});
   }

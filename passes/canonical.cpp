@@ -13,6 +13,7 @@ namespace {
 
 ir::ComputationRef canonical_computation(const ir::Computation& old, const CalleeMap& callees,
                                          const ir::ContextRef& context) {
+  if (is_settled(old, callees)) return nullptr;
   std::vector<bool> live = live_instructions(old);
   Rebuild rebuild(old, callees, context);
   for (ir::Value v : old.instructions())

@@ -98,6 +98,7 @@ class Folder {
   explicit Folder(const ir::ModuleRef& module, PassContext& pass) : context_(module->context()), pass_(pass) {}
 
   ir::ComputationRef run(const Computation& old, const CalleeMap& callees) {
+    if (!callees.touches(old) && std::ranges::none_of(old.instructions(), looks_foldable)) return nullptr;
     std::vector<bool> live = live_instructions(old);
     Rebuild rebuild(old, callees, context_);
     for (Value v : old.instructions()) {
@@ -133,6 +134,15 @@ class Folder {
     return Known::data;
   }
 
+  static bool is_kept(Value v) {
+    return v->operand_count == 0 || std::ranges::find(kept_ops, v->op) != std::end(kept_ops);
+  }
+
+  // Where folding starts: everything that it reaches later depends on such an instruction.
+  static bool looks_foldable(Value v) {
+    return !is_kept(v) && std::ranges::all_of(v->operands(), [](Value operand) { return known(operand) != Known::no; });
+  }
+
   // The value that stands for `v` in the new computation, or null.
   Value fold(Value v, Rebuild& rebuild) {
     if (v->op == Op::GetTupleElement) {
@@ -140,7 +150,7 @@ class Folder {
       if (tuple->op != Op::Tuple || known(tuple) == Known::no) return nullptr;
       return tuple->operand(static_cast<size_t>(v->as<ir::TupleIndexAttr>().index));
     }
-    if (!may_fold(v)) return nullptr;
+    if (is_kept(v)) return nullptr;
     std::span<const Value> operands = rebuild.operands(v);
     bool any_data = false, all_uniform = true;
     for (Value operand : operands) {
@@ -149,6 +159,7 @@ class Folder {
       any_data |= k == Known::data && !(operand->type.is_scalar());
       all_uniform &= k == Known::uniform || operand->type.is_scalar();
     }
+    if (!may_fold(v)) return nullptr;
     if (all_uniform && ir::is_elementwise(v->op) && v->callees().empty() && v->type.rank() > 0)
       return fold_uniform(v, operands, rebuild.builder());
     bool only_scalars = std::ranges::all_of(operands, [](Value o) { return o->type.is_scalar(); });
@@ -157,8 +168,7 @@ class Folder {
   }
 
   bool may_fold(Value v) {
-    if (std::ranges::find(kept_ops, v->op) != std::end(kept_ops)) return false;
-    if (v->operand_count == 0 || ir::has(v->op, ir::collective) || ir::has_effect(v)) return false;
+    if (ir::has(v->op, ir::collective) || ir::has_effect(v)) return false;
     if (!v->type.is_static() || (v->extras && !v->extras->control_predecessors.empty())) return false;
     for (ir::Type leaf : ir::leaves(v->type))
       if (!leaf.is_array() || leaf->quant) return false;

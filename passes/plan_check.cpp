@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -65,11 +63,7 @@ class SymbolicRun {
     return d;
   }
 
-  const Leaves& leaves(const Computation& c) {
-    auto& slot = leaves_[&c];
-    if (!slot) slot = std::make_unique<Leaves>(c, counts_);
-    return *slot;
-  }
+  const Leaves& leaves(const Computation& c) { return leaves_.of(c); }
   Region region(BufferId id) const;
   Symbol read(const Region& r) const;
   void write(const Region& r, Symbol s);
@@ -104,8 +98,7 @@ class SymbolicRun {
   std::map<int64_t, std::pair<int64_t, Symbol>> arena_;        // begin → end, symbol
   std::map<std::pair<const ir::Attr*, uint32_t>, Symbol> constant_symbols_;
   std::map<int64_t, Symbol> constants_;                        // by index in the program
-  passes::LeafCounts counts_;
-  std::unordered_map<const Computation*, std::unique_ptr<Leaves>> leaves_;
+  passes::LeafTable leaves_;
 };
 
 Region SymbolicRun::region(BufferId id) const {

@@ -41,9 +41,50 @@ std::vector<bool> live_instructions(const Computation& computation) {
   return live;
 }
 
+namespace {
+
+uint64_t instruction_hash(Value v) {
+  uint64_t h = reinterpret_cast<uintptr_t>(v->type.node()) * 0x9e3779b97f4a7c15u ^ reinterpret_cast<uintptr_t>(v->attr);
+  h = (h ^ static_cast<uint64_t>(v->op)) * 0xd6e8feb86659fd93u;
+  for (Value operand : v->operands()) h = (h ^ (h >> 29) ^ operand->id) * 0xd6e8feb86659fd93u;
+  return h ^ (h >> 32);
+}
+
+bool is_same_instruction(Value a, Value b) {
+  return a->op == b->op && a->flags == b->flags && a->type == b->type && a->attr == b->attr &&
+         std::ranges::equal(a->operands(), b->operands()) && std::ranges::equal(a->callees(), b->callees()) &&
+         (a->extras == b->extras || (a->extras && b->extras && *a->extras == *b->extras));
+}
+
+bool is_written_out(Value v) {
+  return v->op == Op::Constant && !v->extras && v->type.is_array() && !v->type->quant && v->type.is_static() &&
+         v->type.count() > 1 && is_uniform(v->as<ir::ConstantAttr>().value);
+}
+
+}  // namespace
+
+bool is_settled(const Computation& computation, const CalleeMap& callees) {
+  if (callees.touches(computation)) return false;
+  size_t n = computation.size(), mask = 16;
+  while (mask < 2 * n) mask *= 2;
+  --mask;
+  std::vector<Value> table(mask + 1);  // open addressing
+  for (Value v : computation.instructions()) {
+    if (is_written_out(v)) return false;
+    if (ir::has_effect(v)) continue;
+    size_t at = instruction_hash(v) & mask;
+    for (; table[at]; at = (at + 1) & mask)
+      if (is_same_instruction(table[at], v)) return false;
+    table[at] = v;
+  }
+  std::vector<bool> live = live_instructions(computation);
+  return std::ranges::find(live, false) == live.end();
+}
+
 Rebuild::Rebuild(const Computation& from, const CalleeMap& callees, const ir::ContextRef& context,
                  ir::Interning interning)
     : from_(from), callees_(callees), builder_(context, from.name(), interning), map_(from.size()) {
+  builder_.reserve(from.size());
   if (!from.execution_thread().empty()) builder_.set_thread(from.execution_thread());
 }
 
@@ -85,11 +126,9 @@ Value Rebuild::copy(Value old) {
 }
 
 Value Rebuild::copy_normal(Value old) {
-  if (old->op != Op::Constant || old->extras || !old->type.is_array() || old->type.count() < 2) return copy(old);
-  const Literal& value = old->as<ir::ConstantAttr>().value;
-  if (old->type->quant || !old->type.is_static() || !is_uniform(value)) return copy(old);
+  if (!is_written_out(old)) return copy(old);
   size_t before = builder_.size();
-  Value now = normal_constant(builder_, value);
+  Value now = normal_constant(builder_, old->as<ir::ConstantAttr>().value);
   if (now->id >= before) name_after(now, old);
   replace(old, now);
   return now;

@@ -28,6 +28,10 @@ class CalleeMap {
 // What must be kept: the root, parameters, effects, and whatever these need as operands or control predecessors. By id.
 std::vector<bool> live_instructions(const ir::Computation& computation);
 
+// Whether rebuilding through the interning builder would change nothing: all live, no two instructions equal, no uniform
+// constant written out, no callee replaced. Cheaper than to build and compare.
+bool is_settled(const ir::Computation& computation, const CalleeMap& callees);
+
 // Makes one computation anew from an old one. The pass goes through `from().instructions()` in order and says for each
 // what becomes of it: copied, mapped to some other new value, or nothing (it must be dead then).
 class Rebuild {

@@ -21,8 +21,8 @@ using ir::Value;
 
 class ListScheduler {
  public:
-  ListScheduler(const Computation& computation, const ir::Target& target, LeafCounts& counts)
-      : computation_(computation), leaves_(computation, counts), is_step_(computation.size()) {
+  ListScheduler(const Computation& computation, const ir::Target& target, LeafTable& table)
+      : computation_(computation), leaves_(table.of(computation)), is_step_(computation.size()) {
     for (Value v : computation.instructions()) {
       StepKind kind = step_kind(v, target);
       is_step_[v->id] = kind == StepKind::kernel || kind == StepKind::host || kind == StepKind::control;
@@ -58,7 +58,7 @@ class ListScheduler {
   }
 
   const Computation& computation_;
-  Leaves leaves_;
+  const Leaves& leaves_;
   std::vector<bool> is_step_;
   std::vector<std::vector<uint32_t>> before_;   // only what operands don't say: effects and control predecessors
   std::vector<uint32_t> after_start_, after_;   // by id: whom it must precede
@@ -186,8 +186,8 @@ int64_t ListScheduler::peak(const std::vector<uint32_t>& order) const {
 }
 
 ir::ComputationRef schedule_computation(const Computation& old, const CalleeMap& callees, const ir::ContextRef& graph,
-                                        const ir::Target& target, LeafCounts& counts) {
-  std::vector<uint32_t> order = ListScheduler(old, target, counts).better_order();
+                                        const ir::Target& target, LeafTable& table) {
+  std::vector<uint32_t> order = ListScheduler(old, target, table).better_order();
   if (order.empty() && !callees.touches(old)) return nullptr;
   Rebuild rebuild(old, callees, graph, ir::Interning::append);
   if (order.empty())
@@ -199,10 +199,10 @@ ir::ComputationRef schedule_computation(const Computation& old, const CalleeMap&
 Result<ir::ModuleRef> run_schedule(const ir::ModuleRef& module, PassContext& context) {
   auto steps = step_computations(module->entry());
   std::sort(steps.begin(), steps.end());
-  LeafCounts counts;
+  LeafTable table;
   ir::ModuleRef out = rebuild_module(module, [&](const Computation& old, const CalleeMap& callees) -> ir::ComputationRef {
     bool is_steps = std::binary_search(steps.begin(), steps.end(), &old);
-    if (is_steps) return schedule_computation(old, callees, module->context(), context.target, counts);
+    if (is_steps) return schedule_computation(old, callees, module->context(), context.target, table);
     if (!callees.touches(old)) return nullptr;
     Rebuild rebuild(old, callees, module->context(), ir::Interning::append);
     for (Value v : old.instructions()) rebuild.copy(v);

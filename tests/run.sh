@@ -45,6 +45,7 @@ unit() {
 count layering python3 tests/layering.py
 count text "$build/tests/text_tests" tests
 count unit unit "$build/tests/unit_tests"
+count lessons python3 tests/lessons.py "$hloc"
 for script in tests/cli/*.sh; do
   [ "$script" = tests/cli/lib.sh ] && continue
   [ -e "$script" ] && count "$(basename "$script" .sh)" bash "$script" "$hloc" "$build"

@@ -72,9 +72,7 @@ std::vector<Dim> batch_dims(const Site& s, const DotAttr& a) {
 
 // The dimensions of `type` that are in none of the lists.
 void append_rest(std::vector<Dim>& dims, Type type, const Ints& a, const Ints& b, const Ints& c = {}) {
-  std::vector<bool> used(type.dims().size());
-  for (const Ints* list : {&a, &b, &c})
-    for (int64_t d : *list) used[static_cast<size_t>(d)] = true;
+  std::vector<bool> used = marks(type.dims().size(), {a, b, c});
   for (size_t i = 0; i < used.size(); ++i)
     if (!used[i]) dims.push_back(type.dims()[i]);
 }
@@ -159,8 +157,9 @@ Result<Type> infer_ragged_dot(const Site& s) {
   Ints prefix;
   if (!cut_batch) prefix = dot.lhs_batch;
   const Ints* own = cut_batch ? &dot.lhs_batch : cut_contraction ? &dot.lhs_contracting : nullptr;
+  std::vector<bool> used = marks(x.dims().size(), {dot.lhs_batch, dot.lhs_contracting});
   for (int64_t d = 0; !own && d < ragged; ++d)
-    if (!contains(dot.lhs_batch, d) && !contains(dot.lhs_contracting, d)) prefix.push_back(d);
+    if (!used[static_cast<size_t>(d)]) prefix.push_back(d);
   for (size_t i = 0; own && (*own)[i] != ragged; ++i) prefix.push_back((*own)[i]);
   std::optional<Dim> groups;
   if (cut_rows) groups = y.dims()[static_cast<size_t>(a.rhs_group[0])];

@@ -93,15 +93,15 @@ Result<std::vector<Dim>> slice_dims(const Site& s, const GatherAttr& a) {
     return dims;
   }
   if (Problem p = check_length(s, "slice_sizes", a.slice_sizes.size(), x.rank())) return *p;
+  std::vector<bool> gone = marks(dims.size(), {a.collapsed_slice_dims, a.operand_batching_dims});
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t size = a.slice_sizes[i];
     Dim in = x.dims()[i];
     if (size < 0 || (in.kind != Dim::unknown && size > in.size))
       return reject(s, "slice size {} of dimension {} does not fit into {}", size, i, shape_text(x));
-    auto d = static_cast<int64_t>(i);
-    if (size > 1 && (contains(a.collapsed_slice_dims, d) || contains(a.operand_batching_dims, d)))
+    if (size > 1 && gone[i])
       return reject(s, "slice size {} of dimension {} must be at most 1, because the dimension is {}", size, i,
-                    contains(a.collapsed_slice_dims, d) ? "collapsed" : "a batching one");
+                    contains(a.collapsed_slice_dims, static_cast<int64_t>(i)) ? "collapsed" : "a batching one");
     dims[i] = Dim::of(size);
   }
   return dims;
@@ -124,13 +124,14 @@ Result<Type> infer_gather(const Site& s) {
   if (Problem p = check_dims(s, "offset_dims", a.offset_dims, static_cast<int64_t>(rank))) return *p;
   if (Problem p = check_sorted(s, "offset_dims", a.offset_dims)) return *p;
   std::vector<Dim> offsets;
+  std::vector<bool> gone = marks(slice->size(), {a.collapsed_slice_dims, a.operand_batching_dims});
   for (size_t i = 0; i < slice->size(); ++i)
-    if (auto k = static_cast<int64_t>(i); !contains(a.collapsed_slice_dims, k) && !contains(a.operand_batching_dims, k))
-      offsets.push_back((*slice)[i]);
+    if (!gone[i]) offsets.push_back((*slice)[i]);
   std::vector<Dim> dims;
   size_t next_offset = 0, next_batch = 0;
+  std::vector<bool> is_offset = marks(rank, {a.offset_dims});
   for (size_t i = 0; i < rank; ++i)
-    dims.push_back(contains(a.offset_dims, static_cast<int64_t>(i)) ? offsets[next_offset++] : batch[next_batch++]);
+    dims.push_back(is_offset[i] ? offsets[next_offset++] : batch[next_batch++]);
   return make_array(s, x, std::move(dims));
 }
 
@@ -147,13 +148,14 @@ Problem check_updates(const Site& s, const ScatterAttr& a, size_t n) {
                   shape_text(updates), batch.size() + a.update_window_dims.size(), batch.size(), shape_text(indices),
                   a.update_window_dims.size());
   std::vector<size_t> window;  // operand dimensions that a window covers
+  std::vector<bool> gone = marks(x.dims().size(), {a.inserted_window_dims, a.input_batching_dims});
   for (size_t i = 0; i < x.dims().size(); ++i)
-    if (auto k = static_cast<int64_t>(i); !contains(a.inserted_window_dims, k) && !contains(a.input_batching_dims, k))
-      window.push_back(i);
+    if (!gone[i]) window.push_back(i);
+  std::vector<bool> is_window = marks(updates.dims().size(), {a.update_window_dims});
   size_t next_window = 0, next_batch = 0;
   for (size_t i = 0; i < updates.dims().size(); ++i) {
     Dim d = updates.dims()[i];
-    if (!contains(a.update_window_dims, static_cast<int64_t>(i))) {
+    if (!is_window[i]) {
       if (!fits(d, batch[next_batch++]))
         return reject(s, "dimension {} of the updates {} must have the size {} of the indices {}", i,
                       shape_text(updates), dim_text(batch[next_batch - 1]), shape_text(indices));

@@ -20,8 +20,7 @@ Result<Type> infer_reduce(const Site& s) {
   if (Problem p = check_dims(s, "dimensions", reduced, x.rank())) return *p;
   auto accumulators = check_reducer(s, *s.callees[0], s.operands.first(n), s.operands.last(n));
   if (!accumulators) return accumulators.error();
-  std::vector<bool> gone(x.dims().size());
-  for (int64_t d : reduced) gone[static_cast<size_t>(d)] = true;
+  std::vector<bool> gone = marks(x.dims().size(), {reduced});
   std::vector<Dim> dims;
   for (size_t d = 0; d < gone.size(); ++d)
     if (!gone[d]) {

@@ -74,9 +74,11 @@ Result<Type> infer_bitcast_convert(const Site& s) {
   std::string problem = bitcast_mismatch(from, from_bits, to, to_bits);
   // A pred is a byte for HLO and a bit for StableHLO; the shapes tell which is meant.
   bool one_bit = (class_of(from) | class_of(to)) & class_pred;
-  if (!problem.empty() && one_bit &&
-      bitcast_mismatch(from, class_of(from) == class_pred ? 1 : from_bits, to, class_of(to) == class_pred ? 1 : to_bits).empty())
-    return Type();
+  if (!problem.empty() && one_bit) {
+    if (class_of(from) == class_pred) from_bits = 1;
+    if (class_of(to) == class_pred) to_bits = 1;
+    if (bitcast_mismatch(from, from_bits, to, to_bits).empty()) return Type();
+  }
   if (!problem.empty()) return mismatch(problem);
   return Type();
 }

@@ -18,7 +18,8 @@ std::string dim_text(Dim dim) {
 
 namespace {
 
-constexpr size_t longest_shape_text = 400;  // a wide tuple is cut: nobody reads more in a message
+constexpr size_t longest_shape_text = 400;  // what is wider is cut: nobody reads more in a message
+constexpr size_t longest_list = 64;
 
 void append_array_text(std::string& out, Type type) {
   if (type->quant)
@@ -26,7 +27,9 @@ void append_array_text(std::string& out, Type type) {
   else
     out += name_of(type.element());
   out += '[';
-  for (size_t i = 0; i < type.dims().size(); ++i) out += (i ? "," : "") + dim_text(type.dims()[i]);
+  size_t shown = std::min(type.dims().size(), longest_list);
+  for (size_t i = 0; i < shown; ++i) out += (i ? "," : "") + dim_text(type.dims()[i]);
+  if (shown < type.dims().size()) out += ",...";
   out += ']';
 }
 
@@ -71,7 +74,10 @@ std::string shape_text(Type type) {
   return out;
 }
 
-std::string list_text(std::span<const int64_t> list) { return fmt::format("{{{}}}", fmt::join(list, ",")); }
+std::string list_text(std::span<const int64_t> list) {
+  bool cut = list.size() > longest_list;
+  return fmt::format("{{{}{}}}", fmt::join(cut ? list.first(longest_list) : list, ","), cut ? ",..." : "");
+}
 
 unsigned class_of(Type array) {
   if (array->quant) return class_float;
@@ -117,6 +123,7 @@ bool fits_element(Type a, Type b, Elements elements) {
 }
 
 bool fits(Type a, Type b, Elements elements) {
+  if (a == b) return true;
   std::vector<std::pair<Type, Type>> todo{{a, b}};
   while (!todo.empty()) {
     auto [x, y] = todo.back();
@@ -245,8 +252,7 @@ Problem check_sorted(const Site& s, std::string_view what, std::span<const int64
 
 Problem check_disjoint(const Site& s, std::string_view what_a, std::span<const int64_t> a, std::string_view what_b,
                        std::span<const int64_t> b, int64_t rank) {
-  std::vector<bool> seen(static_cast<size_t>(rank));
-  for (int64_t d : a) seen[static_cast<size_t>(d)] = true;
+  std::vector<bool> seen = marks(static_cast<size_t>(rank), {a});
   for (int64_t d : b)
     if (seen[static_cast<size_t>(d)])
       return reject(s, "dimension {} is in both {}={} and {}={}", d, what_a, list_text(a), what_b, list_text(b));

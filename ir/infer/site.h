@@ -5,6 +5,7 @@
 // set; a rule that returns no type has then checked the declared one itself.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,6 +139,14 @@ inline bool contains(std::span<const int64_t> list, int64_t value) {
   for (int64_t v : list)
     if (v == value) return true;
   return false;
+}
+
+// Which of the numbers 0 to n-1 are in the lists; all of them must be in range.
+inline std::vector<bool> marks(size_t n, std::initializer_list<std::span<const int64_t>> lists) {
+  std::vector<bool> out(n);
+  for (std::span<const int64_t> list : lists)
+    for (int64_t v : list) out[static_cast<size_t>(v)] = true;
+  return out;
 }
 
 // The part of a type at a path through tuples; no type when there is none.

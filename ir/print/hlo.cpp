@@ -4,6 +4,7 @@
 #include "ir/print/hlo_forms.h"
 #include "ir/print/hlo_printer.h"
 #include "ir/print/hlo_text.h"
+#include "ir/read/read.h"
 
 namespace hloc::ir {
 namespace {
@@ -123,9 +124,10 @@ void HloPrinter::use_names(const Computation& computation) {
   for (Value v : computation.instructions()) {
     HloNameKind kind = classify_name(computation.name(v));
     if (kind == HloNameKind::plain) continue;
-    std::string candidate = legal_name(computation.name(v));
-    for (size_t i = 1; kind != HloNameKind::keyword && !taken.insert(candidate).second; ++i)
-      candidate = fmt::format("{}.{}", legal_name(computation.name(v)), i);
+    bool other = kind == HloNameKind::illegal || (kind == HloNameKind::type_name && rename_types_);
+    std::string wanted = kind == HloNameKind::type_name && other ? std::string(computation.name(v)) + '_' : legal_name(computation.name(v));
+    std::string candidate = wanted;
+    for (size_t i = 1; other && !taken.insert(candidate).second; ++i) candidate = fmt::format("{}.{}", wanted, i);
     renamed_.emplace(v, std::move(candidate));
   }
 }
@@ -321,6 +323,7 @@ void HloPrinter::find_sugar(const Module& module) {
 }
 
 void HloPrinter::module(const Module& module) {
+  rename_types_ = !module.source() || file_kind(module.source()->text) != FileKind::hlo_text;
   find_sugar(module);
   header(module);
   for (const ComputationRef& c : module.computations()) {
@@ -330,12 +333,7 @@ void HloPrinter::module(const Module& module) {
   }
 }
 
-std::string hlo_computation_name(std::string_view name) {
-  HloNameKind kind = classify_name(name);
-  if (kind == HloNameKind::plain) return std::string(name);
-  // Only instructions may not have the name of a type.
-  return kind == HloNameKind::illegal ? legal_name(name) : '%' + std::string(name);
-}
+std::string hlo_computation_name(std::string_view name) { return legal_name(name); }
 
 Result<std::string> print_hlo(const Module& module, const PrintOptions& options) {
   if (auto why = unprintable_as_hlo(module)) return *std::move(why);

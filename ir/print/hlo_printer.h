@@ -38,6 +38,7 @@ class HloPrinter {
 
   std::string out_;
   PrintOptions options_;
+  bool rename_types_ = false;  // XLA takes no instruction with the name of a type; a text that had one keeps it
   const Computation* named_ = nullptr;
   std::unordered_map<const Instruction*, std::string> renamed_;
   std::unordered_set<const Computation*> sugar_;  // written as OP-start, so not by themselves

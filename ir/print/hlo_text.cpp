@@ -253,8 +253,8 @@ HloNameKind classify_name(std::string_view name) {
 std::string legal_name(std::string_view name) {
   switch (classify_name(name)) {
     case HloNameKind::plain: return std::string(name);
-    case HloNameKind::keyword: return '%' + std::string(name);
-    case HloNameKind::type_name: return std::string(name) + '_';
+    case HloNameKind::keyword:
+    case HloNameKind::type_name: return '%' + std::string(name);
     case HloNameKind::illegal: break;
   }
   std::string out(name);

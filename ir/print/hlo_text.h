@@ -21,8 +21,8 @@ void append_quoted(std::string& out, std::string_view text);
 // Whether HLO text can use the name as it is: its letters, and no word that means something else.
 enum class HloNameKind : uint8_t { plain, keyword, type_name, illegal };
 HloNameKind classify_name(std::string_view name);
-// The name as it stands in text: with '%' before a keyword; letters that may not stand in it become '_', and the name of
-// a type gets one at the end, which may then be no longer unique.
+// The name as it stands in text: with '%' before a keyword or the name of a type; letters that may not stand in it become
+// '_', so that it may be no longer unique.
 std::string legal_name(std::string_view name);
 
 }  // namespace hloc::ir

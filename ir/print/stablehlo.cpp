@@ -154,9 +154,10 @@ std::vector<std::string> StableHloPrinter::result_attributes(Value root, size_t 
 void StableHloPrinter::open_frame(Frame& frame, const Computation& c) {
   frame.computation = &c;
   frame.values.resize(c.size());
-  frame.plain_uses = use_counts(c);
+  frame.uses = use_counts(c);
+  frame.plain_uses = frame.uses;
   for (Value v : c.instructions())
-    if (v->op == Op::Broadcast && v->operand(0)->op == Op::Constant && v->operand(0)->type.is_scalar()) --frame.plain_uses[v->operand(0)->id];
+    if (is_splat(v)) --frame.plain_uses[v->operand(0)->id];
 }
 
 void StableHloPrinter::function(const Computation& c, bool is_entry) {

@@ -7,6 +7,7 @@
 //   stablehlo_type.cpp       types
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ class StableHloPrinter {
   struct Frame {
     const Computation* computation = nullptr;
     std::vector<Written> values;
-    std::vector<uint32_t> plain_uses;  // uses that need the value itself, other than splats that print it inside
+    std::vector<uint32_t> uses, plain_uses;  // plain: uses other than by splats that print it inside
   };
 
   void fail(Value v, std::string why);
@@ -81,27 +82,35 @@ class StableHloPrinter {
   void op_constant(Value v);
   void constant_value(const Literal& literal, Written& w, std::string_view wanted, const std::string& tail);
   bool is_splat(Value v) const;
+  uint32_t use_count(Value v) const { return frame_->uses[v->id]; }
   void op_elementwise(Value v);
-  void op_plain(Value v, std::string middle);              // `op %a, %b<middle> : (T) -> R`
+  void op_plain(Value v, std::string middle);  // `op %a, %b<middle> : (T) -> R`
   void op_generic(Value v, std::string_view name, std::string properties);
-  void op_data(Value v);
-  void op_contraction(Value v);
   void op_tuple(Value v);
-  void op_custom_call(Value v);
-  void op_call(Value v);
+  void op_bitcast(Value v);
+  void op_contraction(Value v);
+  void op_rng(Value v);
   void op_check(Value v);
   void op_raw(Value v);
-  void op_transfer(Value v);
-  void op_collective(Value v);
-  void op_dynamic(Value v);
-  void op_rng(Value v);
-  void op_bitcast(Value v);
+  void op_alias(Value v);
+  void op_copy_start(Value v);
+  void op_copy_done(Value v);
+  void op_result_type(Value v);
+  void nothing(Value v);
 
   // Regions
   void op_while(Value v);
   void op_conditional(Value v);
   void op_reducer(Value v);
   void op_sdy_region(Value v);
+  void op_top_k(Value v);
+  void op_call(Value v);
+  std::string call_results(Value v, bool parts);
+  void op_barrier(Value v);
+  void op_custom_call(Value v);
+  void op_collective(Value v);
+  void op_transfer(Value v);
+  void op_async(Value v);
   void region_of_arguments(const Computation& c, bool label);
   void region_of_parts(const Computation& c, const std::vector<std::string>& arguments);
   std::string collective_properties(Value v);
@@ -124,7 +133,7 @@ std::string mlir_array(const Ints& values);                           // array<i
 std::string mlir_pairs(const std::vector<Ints>& rows);                // dense<[[0, 1]]> : tensor<1x2xi64>
 std::string mlir_quoted(std::string_view text);
 std::string mlir_symbol(std::string_view name);                       // @name, @"odd name"
-std::string mlir_conv_dims(const ConvDims& dims, size_t input_rank);  // [b, 0, f]x[0, i, o]->[b, 0, f]
+std::string mlir_conv_dims(const ConvDims& dims);                        // [b, 0, f]x[0, i, o]->[b, 0, f]
 std::string mlir_algorithm(DotAlgorithm algorithm);                   // <lhs_precision_type = …>
 std::string mlir_precision(const std::vector<Precision>& precision);  // HIGH, DEFAULT
 std::string mlir_precision_attributes(const std::vector<Precision>& precision);  // [#stablehlo<precision HIGH>, …]

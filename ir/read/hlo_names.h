@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "ir/graph.h"
-#include "ir/support/hash.h"
+#include "ir/read/lexer.h"
 #include "ir/support/hash_index.h"
 
 namespace hloc::ir {
 
 class HloNames {
  public:
-  static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(hash_string(name)); }
+  static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(hash_short(name)); }
 
   // The value of that name, or null.
   Value find(const ComputationBuilder& builder, std::string_view name) const { return find(builder, name, hash_of(name)); }

@@ -155,7 +155,8 @@ class HloReader {
     std::string_view text;
     const Metadata* metadata = nullptr;
   };
-  std::array<RememberedMetadata, 256> remembered_metadata_{};
+  std::array<RememberedMetadata, 4> recent_metadata_{};
+  size_t next_recent_ = 0;
   struct RememberedOp {
     std::string_view text;
     Op op = Op::Add;

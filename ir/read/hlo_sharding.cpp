@@ -169,15 +169,22 @@ class ShardingReader {
   bool named(Sharding& out) {
     out.kind = Sharding::named;
     uint32_t begin = lex_.offset();
-    int64_t depth = 0;
+    std::string closers;  // of the brackets that are open
     for (const char* p = lex_.cursor(); p < lex_.end(); ++p) {
-      if (*p == '{' || *p == '[' || *p == '(') ++depth;
-      if ((*p == '}' || *p == ']' || *p == ')') && --depth < 0) {
+      if (*p == '{' || *p == '[' || *p == '(') closers += *p == '{' ? '}' : *p == '[' ? ']' : ')';
+      if (*p != '}' && *p != ']' && *p != ')') continue;
+      char wanted = closers.empty() ? '}' : closers.back();
+      if (*p != wanted) {
+        lex_.seek(p);
+        return lex_.expected(fmt::format("'{}'", wanted));
+      }
+      if (closers.empty()) {
         lex_.seek(p);
         out.named_text = lex_.text(begin, lex_.raw_offset());
         while (!out.named_text.empty() && HloLexer::is_blank(out.named_text.back())) out.named_text.pop_back();
         return lex_.expect('}', "'}' after a sharding");
       }
+      closers.pop_back();
     }
     return lex_.fail_here("expected '}' before the end of the file to close this sharding");
   }

@@ -106,7 +106,7 @@ bool HloReader::opcode(HloOpen& open) {
                                          : fmt::format("'{}' is not an op; did you mean '{}'?", word, near));
     }
   }
-  lex_.word();
+  lex_.seek(word.data() + word.size());
   return true;
 }
 
@@ -154,6 +154,16 @@ bool HloReader::operands(HloScope& scope) {
 bool HloReader::operand(HloScope& scope) {
   Type type;
   if (lex_.peek() == '%') return reference(scope, type, false);
+  if (std::string_view name = lex_.peek_word(); !name.empty()) {  // mostly it is a name and nothing else
+    const char* after = name.data() + name.size();
+    if (after < lex_.end() && (*after == ',' || *after == ')')) {
+      Value v = find_value(scope, name);
+      if (!v) return fail_undefined(scope, name);
+      lex_.seek(after);
+      scope.operands.push_back(v);
+      return true;
+    }
+  }
   bool has_type = parts_.types.starts_type();
   if (has_type && !parts_.types.read(type)) return false;
   std::string_view word = lex_.peek_word();

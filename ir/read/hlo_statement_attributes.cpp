@@ -2,6 +2,7 @@
 #include "ir/read/hlo_reader.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -104,14 +105,17 @@ bool HloReader::common_attribute(HloScope& scope, std::string_view name, bool& k
 bool HloReader::common_attributes(HloScope& scope, Value v) {
   constexpr size_t most_known = 4096;
   uint64_t hash = 0;
-  for (const HloCommon& c : scope.common) hash = combine(hash + c.attribute, hash_string(c.value));
+  for (const HloCommon& c : scope.common) hash = combine(hash + c.attribute, hash_short(c.value));
   auto known = scope.extras.find(hash);
   const Extras* extras = known != scope.extras.end() && known->second.common == scope.common ? known->second.extras : nullptr;
   if (!extras) {
     const char* after = lex_.cursor();
     Extras read;
-    for (const HloCommon& c : scope.common)
+    for (const HloCommon& c : scope.common) {
       if (!read_common(scope, c, read)) return false;
+      if (lex_.cursor() != c.value.data() + c.value.size())
+        return lex_.expected(fmt::format("the end of the value of '{}'", hlo_common_attributes[c.attribute]));
+    }
     lex_.seek(after);
     if (read == Extras{}) return true;
     extras = scope.builder.keep_extras(std::move(read));
@@ -146,19 +150,21 @@ bool HloReader::read_common(HloScope& scope, const HloCommon& common, Extras& ou
   return true;
 }
 
+// Instructions that stand together often have the same metadata.
 bool HloReader::metadata_attribute(HloScope& scope) {
   if (lex_.peek() != '{') return lex_.expected("'{' and metadata");
   const char* begin = lex_.cursor();
-  std::string_view text;
-  if (!lex_.braced(text, "'{'")) return false;
-  RememberedMetadata& slot = remembered_metadata_[hash_string(text) % remembered_metadata_.size()];
-  if (slot.text != text) {
-    lex_.seek(begin);
-    Metadata metadata;
-    if (!read_metadata(parts_, metadata)) return false;
-    slot = {lex_.text(static_cast<uint32_t>(begin - source_->text.data()), lex_.raw_offset()), context_->metadata(std::move(metadata))};
-  }
-  scope.metadata = slot.metadata;
+  auto left = static_cast<size_t>(lex_.end() - begin);
+  for (const RememberedMetadata& recent : recent_metadata_)
+    if (!recent.text.empty() && recent.text.size() <= left && std::memcmp(recent.text.data(), begin, recent.text.size()) == 0) {
+      lex_.seek(begin + recent.text.size());
+      scope.metadata = recent.metadata;
+      return true;
+    }
+  Metadata metadata;
+  if (!read_metadata(parts_, metadata)) return false;
+  scope.metadata = context_->metadata(std::move(metadata));
+  recent_metadata_[next_recent_++ % recent_metadata_.size()] = {{begin, static_cast<size_t>(lex_.cursor() - begin)}, scope.metadata};
   return true;
 }
 

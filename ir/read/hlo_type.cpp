@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ir/support/hash.h"
-
 namespace hloc::ir {
 namespace {
 
@@ -73,7 +71,7 @@ std::string_view HloTypeReader::likely_extent() const {
 bool HloTypeReader::read(Type& out) {
   lex_.peek();
   std::string_view extent = likely_extent();
-  Remembered* slot = extent.empty() ? nullptr : &remembered_[hash_string(extent) % slots];
+  Remembered* slot = extent.empty() ? nullptr : &remembered_[hash_short(extent) % slots];
   if (slot && slot->text == extent) {
     const char* before = lex_.cursor();
     lex_.seek(before + extent.size());

@@ -7,13 +7,39 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "ir/support/hash.h"
 #include "ir/support/source.h"
 
 namespace hloc::ir {
+
+// A hash of a short text, such as a name or a type: reads it in whole words, the last ones overlapping.
+inline uint64_t hash_short(std::string_view s) {
+  auto word = [&](size_t at) {
+    uint64_t w;
+    std::memcpy(&w, s.data() + at, 8);
+    return w;
+  };
+  auto half = [&](size_t at) {
+    uint32_t w;
+    std::memcpy(&w, s.data() + at, 4);
+    return uint64_t{w};
+  };
+  size_t n = s.size();
+  uint64_t h = n * 0x9e3779b97f4a7c15u;
+  if (n >= 8) {
+    for (size_t i = 0; i + 8 < n; i += 8) h = mix(h ^ word(i));
+    return mix(h ^ word(n - 8));
+  }
+  if (n >= 4) return mix(h ^ half(0) ^ half(n - 4) << 32);
+  if (n == 0) return h;
+  auto byte = [&](size_t at) { return uint64_t{static_cast<unsigned char>(s[at])}; };
+  return mix(h ^ byte(0) ^ byte(n / 2) << 8 ^ byte(n - 1) << 16);
+}
 
 class HloLexer {
  public:

@@ -32,6 +32,13 @@ bool Parser::parse_attribute(Attribute& out) {
   return true;
 }
 
+bool Parser::parse_bare_attribute(Attribute& out) {
+  bare_ = true;
+  bool ok = parse_attribute(out);
+  bare_ = false;
+  return ok;
+}
+
 bool Parser::parse_attribute_body(Attribute& out) {
   switch (token_.kind) {
     case Tok::integer:
@@ -41,7 +48,7 @@ bool Parser::parse_attribute_body(Attribute& out) {
       out.kind = Attribute::string;
       if (!parse_string(out.text)) return false;
       Type ignored;
-      return !accept(Tok::colon) || parse_type(ignored);
+      return bare_ || !accept(Tok::colon) || parse_type(ignored);
     }
     case Tok::symbol: return parse_symbol(out);
     case Tok::l_square: return parse_list(out);
@@ -115,7 +122,7 @@ bool Parser::parse_number(Attribute& out) {
   if (!is_real && !at(Tok::integer)) return fail_expected("a number after '-'");
   loc.end = token_.loc.end;
   advance();
-  if (accept(Tok::colon) && !parse_type(out.type)) return false;
+  if (!bare_ && accept(Tok::colon) && !parse_type(out.type)) return false;
   bool float_type = out.type && out.type.is_scalar() && is_float(out.type.element());
   if (!is_real) {
     auto value = integer_of(digits, negative);

@@ -240,7 +240,7 @@ bool form_key(Parser& p, Operation& op, const Key& key) {
   switch (key.form) {
     case KeyForm::exponent: return form_exponent(p, op);
     case KeyForm::pair: return form_pair(p, op, key.attribute);
-    case KeyForm::value: ok = p.parse_attribute(value); break;
+    case KeyForm::value: ok = p.parse_bare_attribute(value); break;
     case KeyForm::word: ok = form_word(p, value); break;
     case KeyForm::words: ok = form_words(p, value); break;
     case KeyForm::structure: ok = p.expect(Tok::less, "'<'") && p.parse_structure_entries(value, Tok::greater); break;

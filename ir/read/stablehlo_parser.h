@@ -86,6 +86,7 @@ class Parser {
 
   // Attributes
   bool parse_attribute(Attribute& out);
+  bool parse_bare_attribute(Attribute& out);  // a number or string without its type: what follows ':' belongs to the op
   bool parse_attribute_body(Attribute& out);
   bool parse_attribute_word(Attribute& out);
   bool parse_number(Attribute& out);
@@ -147,6 +148,7 @@ class Parser {
   std::optional<Diagnostic> error_;
   Piece* piece_ = nullptr;
   int attribute_depth_ = 0;
+  bool bare_ = false;
   std::unordered_map<std::string_view, Definition> names_;
   std::vector<std::vector<std::string_view>> region_names_;  // names defined in each open region
   std::vector<Region*> open_regions_;

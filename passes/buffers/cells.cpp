@@ -8,13 +8,14 @@ namespace {
 
 uint64_t pair_key(ValueId from, ValueId to) { return uint64_t{from} << 32 | to; }
 
-// Sorts ranges and melts those that leave no position free between them.
+// Sorts ranges and melts those that meet. Ranges at neighbouring positions stay apart: a value that takes over at the end of
+// one and is taken over at the beginning of the other fits between them.
 void melt(std::vector<LiveRange>& ranges) {
   auto before = [](const LiveRange& a, const LiveRange& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); };
   if (!std::is_sorted(ranges.begin(), ranges.end(), before)) std::stable_sort(ranges.begin(), ranges.end(), before);
   size_t kept = 0;
   for (const LiveRange& r : ranges) {
-    if (kept > 0 && r.begin <= ranges[kept - 1].end + 1) {
+    if (kept > 0 && r.begin <= ranges[kept - 1].end) {
       LiveRange& last = ranges[kept - 1];
       if (r.end >= last.end) last.end = r.end, last.last_value = r.last_value;
     } else {

@@ -1,7 +1,9 @@
 // The leaves of every value of a computation, seen through whatever only renames, gathers or orders them: get-tuple-
-// element of a tuple is the very leaf that was put in. A distinct leaf is a `source`: it has one defining instruction.
+// element of a tuple is the very leaf that was put in, and a loop's result is the very leaf that went in where the body
+// hands it on. A distinct leaf is a `source`: it has one defining instruction.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -27,9 +29,11 @@ struct LeafSource {
   ir::Type type;
 };
 
+class LeafTable;
+
 class Leaves {
  public:
-  Leaves(const ir::Computation& computation, LeafCounts& counts);
+  Leaves(const ir::Computation& computation, LeafTable& table);
 
   // The source of each leaf of v, depth first: indices into `sources`.
   std::span<const uint32_t> of(ir::Value v) const {
@@ -38,12 +42,25 @@ class Leaves {
   const std::vector<LeafSource>& sources() const { return sources_; }
 
  private:
+  uint32_t new_source(ir::Value v, uint32_t leaf, ir::Type type);
   void define(ir::Value v);
   void gather(ir::Value v);
+  void pass_through(ir::Value loop, const Leaves& body, const ir::Computation& body_computation);
 
   std::vector<LeafSource> sources_;
   std::vector<uint32_t> flat_;
   std::vector<std::pair<uint32_t, uint32_t>> ranges_;  // start in flat_, count
+};
+
+// The leaves of computations, each worked out once.
+class LeafTable {
+ public:
+  const Leaves& of(const ir::Computation& computation);
+  LeafCounts& counts() { return counts_; }
+
+ private:
+  LeafCounts counts_;
+  std::unordered_map<const ir::Computation*, std::unique_ptr<Leaves>> leaves_;
 };
 
 }  // namespace hloc::passes

@@ -1,6 +1,5 @@
 // Walks the computations from the entry and writes down steps, values and positions. A computation that several loops
 // or branches share is laid out once for each of them.
-#include <memory>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -47,7 +46,7 @@ class TreeWriter {
     Values bound;
   };
 
-  const Leaves& leaves(const Computation& c);
+  const Leaves& leaves(const Computation& c) { return leaves_.of(c); }
   Values values(const Frame& frame, Value v) const;
   ValueId new_value(const Frame& frame, Value definer, uint32_t leaf, Type type);
   Values new_values(Frame& frame, Value definer);
@@ -77,8 +76,7 @@ class TreeWriter {
   const ir::Module& module_;
   const ir::Target& target_;
   Draft draft_;
-  LeafCounts counts_;
-  std::unordered_map<const Computation*, std::unique_ptr<Leaves>> leaves_;
+  LeafTable leaves_;
   std::unordered_map<const ir::Attr*, Values> constants_;
   std::vector<OpenLoop> loops_;
   uint32_t loop_ = 0;      // the innermost open one
@@ -108,12 +106,6 @@ Result<void> TreeWriter::check_type(const Computation& c, Value v) const {
       return fail(c, v, ErrorKind::memory, "needs more bytes than a machine can address; use smaller dimensions");
   }
   return {};
-}
-
-const Leaves& TreeWriter::leaves(const Computation& c) {
-  auto& slot = leaves_[&c];
-  if (!slot) slot = std::make_unique<Leaves>(c, counts_);
-  return *slot;
 }
 
 Values TreeWriter::values(const Frame& frame, Value v) const {
@@ -172,8 +164,9 @@ Step& TreeWriter::add_step(Frame& frame, Value origin, decltype(Step::what) what
 void TreeWriter::add_moves(Frame& frame, Value origin, const Values& from, const Values& to) {
   HLOC_CHECK(from.size() == to.size(), "both sides of a copy have the same leaves");
   for (size_t i = 0; i < from.size(); ++i) {
-    if (to[i] == no_value || from[i] == to[i]) continue;
-    use(from[i]);
+    if (to[i] == no_value) continue;
+    use(from[i]);  // also where it is there already: it must stay until now
+    if (from[i] == to[i]) continue;
     draft_.moves.push_back({from[i], to[i], position_, loops_[loop_].depth});
     add_step(frame, origin, plan::CopyStep{from[i], to[i]});
   }
@@ -395,7 +388,7 @@ void TreeWriter::note_aliases() {
   auto array_leaf = [&](Type type, const ir::ShapeIndex& path) {
     uint32_t leaf = 0;
     for (int64_t i : path) {
-      leaf += counts_.starts(type)[static_cast<size_t>(i)];
+      leaf += leaves_.counts().starts(type)[static_cast<size_t>(i)];
       type = type.element_type(static_cast<size_t>(i));
     }
     return std::pair(leaf, type);

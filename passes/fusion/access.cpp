@@ -105,7 +105,8 @@ Position AccessReader::map_position(Value v, size_t k, const Position& at) {
     } else if (v->op == Op::Transpose) {
       p.dims[static_cast<size_t>(v->as<ir::DimsAttr>().dims[i])] = at.dims[i];
     } else if (v->op == Op::Slice) {
-      p.dims[i] = scale(at.dims[i], v->as<ir::SliceAttr>().stride[i]);
+      const ir::Ints& stride = v->as<ir::SliceAttr>().stride;  // empty: ones
+      p.dims[i] = scale(at.dims[i], stride.empty() ? 1 : stride[i]);
     } else if (v->op == Op::Reverse) {
       bool back = std::ranges::find(v->as<ir::DimsAttr>().dims, static_cast<int64_t>(i)) != v->as<ir::DimsAttr>().dims.end();
       p.dims[i] = scale(at.dims[i], back ? -1 : 1);

@@ -32,6 +32,24 @@ bool is_pinned(Value v) {
   return v->extras && (!v->extras->control_predecessors.empty() || v->extras->sharding || !v->extras->unknown.empty());
 }
 
+bool may_rewrite(Value v) { return !is_pinned(v) && !ir::has_effect(v); }
+
+// Whether a rule would fire somewhere in a settled computation; tried on the side, so most sweeps need not begin.
+bool any_rule_fires(const Computation& from, const ir::ContextRef& context, const RuleSet& rules, const ir::Target& target) {
+  std::optional<ir::ComputationBuilder> scratch;
+  for (Value v : from.instructions()) {
+    std::span<const Rule* const> candidates = rules.at(v->op);
+    if (candidates.empty() || !may_rewrite(v)) continue;
+    for (const Rule* rule : candidates) {
+      Match match{*context, target};
+      if (!match_rule(*rule, v, match)) continue;
+      if (!scratch) scratch.emplace(context, from.name());
+      if (Value now = apply_rule(*rule, *scratch, v, target); now && now != v) return true;
+    }
+  }
+  return false;
+}
+
 // A replacement in the making, for the instruction `target`: the right side of a rule, or a run of instructions that a
 // build function has made and that are settled one after the other.
 struct ReplacementFrame {
@@ -90,7 +108,7 @@ class Sweep {
 
   // Begins the replacement by the first rule from `index` on that matches; false when there is none.
   bool start(Value v, size_t index) {
-    if (stats_.out_of_budget || is_pinned(v) || ir::has_effect(v)) return false;
+    if (stats_.out_of_budget || !may_rewrite(v)) return false;
     std::span<const Rule* const> rules = rules_.at(v->op);
     for (; index < rules.size(); ++index) {
       Match match{out_.context(), pass_.target};
@@ -244,7 +262,9 @@ ComputationRef rewrite_computation(const Computation& old, const CalleeMap& call
     size_t fired = stats.fired;
     ++stats.sweeps;
     const Computation& from = now ? *now : old;
-    ComputationRef next = Sweep(from, now ? unchanged : callees, context, rules, pass, stats, budget).run();
+    const CalleeMap& callee_map = now ? unchanged : callees;
+    if (is_settled(from, callee_map) && !any_rule_fires(from, context, rules, pass.target)) return now;
+    ComputationRef next = Sweep(from, callee_map, context, rules, pass, stats, budget).run();
     if (next) now = std::move(next);
     if (stats.fired == fired) return now;
   }

@@ -61,8 +61,10 @@ struct LawPiece {
 std::string enclosed(const LawPiece& piece) { return piece.compound ? "(" + piece.text + ")" : piece.text; }
 
 LawPiece operation_piece(const PatNode& node, std::span<const LawPiece> operands) {
-  if (std::string_view sign = infix_sign(node.op); !sign.empty() && operands.size() == 2)
-    return {fmt::format("{} {} {}", enclosed(operands[0]), sign, enclosed(operands[1])), true};
+  if (std::string_view sign = infix_sign(node.op); !sign.empty() && operands.size() == 2) {
+    std::string name = node.attr.kind == AttrExpr::slot ? fmt::format("{} = ", slot_letter(node.attr.a)) : "";
+    return {fmt::format("{}{} {} {}", name, enclosed(operands[0]), sign, enclosed(operands[1])), true};
+  }
   if (node.op == ir::Op::Compare && node.attr.kind == AttrExpr::direction)
     return {fmt::format("{} {} {}", enclosed(operands[0]), compare_sign(node.attr.compare), enclosed(operands[1])), true};
   if (node.op == ir::Op::Negate) return {"-" + enclosed(operands[0]), true};
@@ -87,6 +89,7 @@ std::string pattern_text(const Pat& pattern) {
     switch (node.kind) {
       case PatNode::variable:
       case PatNode::constant: stack.push_back({std::string(names[node.number]), false}); break;
+      case PatNode::bound: stack.push_back({std::string(1, slot_letter(node.number)), false}); break;
       case PatNode::literal: stack.push_back({literal_text(node), false}); break;
       case PatNode::any_elementwise:
       case PatNode::operation: {

@@ -25,6 +25,7 @@ struct PatternWalk {
         match.slots[n.attr.a] = v;
         return true;
       case PatNode::operation: return operation(at, n, v);
+      case PatNode::bound: return false;  // only on right sides
     }
     return false;
   }
@@ -47,9 +48,12 @@ struct PatternWalk {
     if (v->op != n.op) return false;
     if (n.attr.kind == AttrExpr::direction && v->as<ir::CompareAttr>().direction != n.attr.compare) return false;
     if (v != match.root && v->extras && !v->extras->control_predecessors.empty()) return false;
+    if (!v->type.is_static()) return false;
+    for (Value operand : v->operands())
+      if (!operand->type.is_static()) return false;
     if (n.attr.kind == AttrExpr::slot) match.slots[n.attr.a] = v;
     if (n.arity == PatNode::any_arity) return true;
-    if (v->operand_count != n.arity || !v->type.is_static()) return false;
+    if (v->operand_count != n.arity) return false;
     // Children from the last to the first: that is how they end in postfix order.
     size_t child = at;
     for (size_t i = n.arity; i-- > 0;) {
@@ -61,6 +65,30 @@ struct PatternWalk {
     return true;
   }
 };
+
+// Whether an operand can be what the pattern has at its root's operand: only the ops are looked at.
+bool may_be(const PatNode& n, Value v) {
+  switch (n.kind) {
+    case PatNode::operation: return v->op == n.op;
+    case PatNode::constant:
+    case PatNode::literal: return v->op == ir::Op::Constant || v->op == ir::Op::Broadcast || v->op == ir::Op::Reshape;
+    case PatNode::variable:
+    case PatNode::any_elementwise:
+    case PatNode::bound: break;
+  }
+  return true;
+}
+
+bool may_match(const Rule& rule, Value root) {
+  const PatNode& n = rule.left.root();
+  if (n.arity == PatNode::any_arity) return true;
+  if (root->operand_count != n.arity) return false;
+  for (size_t i = 0; i < n.arity; ++i) {
+    const PatNode& child = rule.left.nodes[rule.children[i]];
+    if (!may_be(child, root->operand(i)) && !(n.commuted && may_be(child, root->operand(1 - i)))) return false;
+  }
+  return true;
+}
 
 bool has_quantised(const Match& match) {
   auto quantised = [](Value v) { return v && v->type.is_array() && v->type->quant; };
@@ -80,6 +108,7 @@ ElementType deciding_element(const Match& match) {
 }
 
 bool match_rule(const Rule& rule, Value root, Match& match) {
+  if (!may_match(rule, root)) return false;
   uint8_t orders = 1;
   for (uint8_t i = 0; i < rule.left.size; ++i)
     if (uint8_t bit = rule.left.nodes[i].commuted) orders = static_cast<uint8_t>(bit << 1);

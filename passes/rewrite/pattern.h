@@ -8,7 +8,7 @@
 //   x, y, z, w   a value; the same name twice means the same value
 //   c            a uniform constant, seen through broadcasts
 //   0, 1, ones   a uniform constant of this value
-//   p, q         the instruction at this place: its attribute and types
+//   p, q         the instruction at this place: its attribute and types; at(p) on the right is that instruction itself
 // Where operators do not reach, a rule names a function: a condition on the match, an attribute computed from the match,
 // or one that builds the whole replacement. Commuted operands are the engine's business.
 #pragma once
@@ -44,9 +44,9 @@ struct Slot {
 };
 
 struct PatNode {
-  enum Kind : uint8_t { variable, constant, literal, operation, any_elementwise } kind = variable;
+  enum Kind : uint8_t { variable, constant, literal, operation, any_elementwise, bound } kind = variable;
   static constexpr uint8_t no_slot = 255, any_arity = 255;
-  uint8_t number = 0;        // variable, constant: which
+  uint8_t number = 0;        // variable, constant, bound: which variable or slot
   uint8_t arity = 0;         // op: how many children; any_arity: no children are matched
   uint8_t nodes = 1;         // of this subtree
   uint8_t commuted = 0;      // op: its bit in the engine's choice of operand orders, 0 when it has none
@@ -128,6 +128,22 @@ constexpr Pat make_any_elementwise(Slot slot) {
   return p;
 }
 
+// The same pattern, its root bound to a slot.
+constexpr Pat bind(Slot slot, Pat pattern) {
+  pattern.nodes[pattern.size - 1u].attr = slot;
+  pattern.slots |= static_cast<uint16_t>(1u << slot.number);
+  return pattern;
+}
+// The instruction that a slot is bound to, as a value.
+constexpr Pat at(Slot slot) {
+  Pat pattern;
+  pattern.size = 1;
+  pattern.nodes[0].kind = PatNode::bound;
+  pattern.nodes[0].number = slot.number;
+  pattern.slots = static_cast<uint16_t>(1u << slot.number);
+  return pattern;
+}
+
 // A successful match: what variables and slots stand for.
 struct Match {
   ir::Context& context;
@@ -191,6 +207,7 @@ struct Rule {
   Condition where;
   Build build;
   SampleFn sample = nullptr;  // makes left sides for the proof where random ones would hardly match
+  std::array<uint8_t, 3> children{};  // nodes of the root's operands, for a look before the match
 
   consteval Rule(std::string_view rule_name, Pat lhs, Pat rhs, Valid valid_for = Valid::exact, Condition condition = {},
                  SampleFn sample_fn = nullptr)
@@ -215,6 +232,10 @@ struct Rule {
   consteval void check_left() {
     if (left.root().kind != PatNode::operation && left.root().kind != PatNode::any_elementwise)
       throw "the root of a pattern is an op";
+    uint8_t end = left.size - 1;
+    if (left.root().arity != PatNode::any_arity)
+      for (size_t i = left.root().arity; i-- > 0; end = static_cast<uint8_t>(end - left.nodes[end - 1].nodes))
+        children[i] = end - 1;  // more than three operands: a compile error
     uint8_t bit = 1;
     for (uint8_t i = 0; i < left.size; ++i) {
       PatNode& node = left.nodes[i];

@@ -84,6 +84,7 @@ RightSide::Step RightSide::run(Replacement& out, Value& value) {
       case PatNode::variable:
       case PatNode::constant: push({match_.variables[node.number], nullptr}); break;
       case PatNode::literal: push({nullptr, &node}); break;
+      case PatNode::bound: push({match_.slots[node.number], nullptr}); break;
       case PatNode::any_elementwise: return Step::failed;
       case PatNode::operation:
         value = make(node, next_ == right.size, out);

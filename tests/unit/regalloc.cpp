@@ -12,7 +12,7 @@
 namespace hloc::test {
 namespace {
 
-constexpr VType f32x8{ElementType::f32, 8}, s32x8{ElementType::s32, 8}, s32x4{ElementType::s32, 4}, s64x4{ElementType::s64, 4};
+constexpr VType f32x8{ElementType::f32, 8}, s32x8{ElementType::s32, 8};
 
 // Random straight-line work, branches and loops over many registers that stay alive.
 class RandomProgram {

@@ -23,12 +23,15 @@ std::vector<loops::AccId> outer_accumulators(const loops::Block& body) {
   return out;
 }
 
+bool has_loop(const loops::Block& body) {
+  return std::any_of(body.begin(), body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>() != nullptr; });
+}
+
 // How many copies of a vector body run in one turn. A reduction is bound by the latency of its accumulation, so several
 // partial results run side by side; the numbers keep bodies and register use small.
 int unroll_factor(const loops::Block& body, bool reduces) {
   int64_t statements = loops::statement_count(body);
-  bool has_loop = std::any_of(body.begin(), body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>() != nullptr; });
-  if (has_loop) return 1;
+  if (has_loop(body)) return 1;
   if (statements <= 8) return 4;
   if (statements <= 20) return reduces ? 4 : 2;
   return statements <= 40 && reduces ? 2 : 1;
@@ -62,7 +65,7 @@ void BlockEmitter::emit_body(const loops::Loop& loop) {
 void BlockEmitter::emit_loop(const loops::Loop& loop) {
   if (loop.extent <= 0) return;
   if (lanes_.count == 1 && loop.kind == loops::LoopKind::vector) return emit_vector_loop(loop, b_.mov(0), loop.extent);
-  if (loop.kind == loops::LoopKind::unrolled) {
+  if (loop.kind == loops::LoopKind::unrolled && !has_loop(loop.body)) {  // around another loop it would only make code
     for (int64_t i = 0; i < loop.extent; ++i) {
       bind_index(loop.index, b_.mov(i));
       emit_body(loop);
@@ -143,7 +146,8 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
     }
   };
   vectors_until_rest(copies);
-  if (copies > 1) vectors_until_rest(1);
+  auto* extent = std::get_if<int64_t>(&end);
+  if (copies > 1 && !(extent && *extent % (int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
 
   bool known = std::holds_alternative<int64_t>(end);
   bool rest_is_empty = known && std::get<int64_t>(end) % lanes == 0;

@@ -68,9 +68,9 @@ class LinearScan {
       scan();
       if (spilled_.empty()) return finish();
       assign_slots();
-      if (slots_end_ > max_frame_bytes) {
+      if (slots_end_ > max_spill_bytes) {
         return error(ErrorKind::target, fmt::format("machine function {} needs {} bytes of frame for spilled registers; "
-                                                    "at most {} are allowed", f_.name, slots_end_, max_frame_bytes));
+                                                    "at most {} are allowed", f_.name, slots_end_, max_spill_bytes));
       }
       rewrite();
     }
@@ -87,10 +87,10 @@ class LinearScan {
   uint32_t slot_bytes(Reg r) const {
     return file_of(r) == target_.file_of[static_cast<size_t>(RegClass::vector)] ? f_.vector_bytes : 8;
   }
-  bool& unspillable(Reg r) {
+  char& unspillable(Reg r) {
     std::vector<char>& v = unspillable_[static_cast<size_t>(r.reg_class())];
     if (v.size() <= r.index()) v.resize(f_.counts[static_cast<size_t>(r.reg_class())] + 64, 0);
-    return reinterpret_cast<bool&>(v[r.index()]);
+    return v[r.index()];
   }
 
   void scan();
@@ -102,7 +102,10 @@ class LinearScan {
   bool evict(Reg r, uint32_t at, uint8_t file);
   void assign_slots();
   void rewrite();
-  void rewrite_block(Block& block);
+  void rewrite_inst(Inst i, std::vector<Inst>& out);
+  int64_t slot_of(Reg r) const;
+  uint32_t old_flat(Reg r) const;
+  Reg tiny(Reg old);
   Result<Allocation> finish();
 
   Function& f_;
@@ -116,8 +119,10 @@ class LinearScan {
   std::vector<std::vector<Hint>> hints_;
   std::vector<uint8_t> phys_;
   std::vector<uint32_t> spilled_;       // of this round, by flat number
-  std::vector<int64_t> slot_;           // by flat number, while rewriting: -1 not spilled, -2 computed anew
-  std::vector<Inst> anew_;              // by flat number, while rewriting
+  // While rewriting, by flat number from before:
+  std::array<uint32_t, reg_classes> old_counts_{};
+  std::vector<int64_t> slot_;  // -1 not spilled, -2 computed anew
+  std::vector<Inst> anew_;
   std::array<std::vector<char>, reg_classes> unspillable_;
   uint32_t slots_end_ = 0, spill_count_ = 0;
 };
@@ -302,73 +307,74 @@ void LinearScan::assign_slots() {
   }
 }
 
+// Slot of a register that this round spilled; -1 for others (also those that rewriting has made), -2 if computed anew.
+int64_t LinearScan::slot_of(Reg r) const {
+  if (!r || r.index() >= old_counts_[static_cast<size_t>(r.reg_class())]) return -1;
+  return slot_[old_flat(r)];
+}
+
+// Numbers over all classes shift while registers are made: side tables go by those from before.
+uint32_t LinearScan::old_flat(Reg r) const {
+  uint32_t at = r.index();
+  for (int c = 1; c < static_cast<int>(r.reg_class()); c++) at += old_counts_[static_cast<size_t>(c)];
+  return at;
+}
+
+// A register that lives for one instruction in place of `old`.
+Reg LinearScan::tiny(Reg old) {
+  Reg r(old.reg_class(), f_.counts[static_cast<size_t>(old.reg_class())]++);
+  if (old.reg_class() == RegClass::mask) f_.mask_bytes.push_back(f_.mask_bytes[old.index()]);
+  unspillable(r) = true;
+  return r;
+}
+
 void LinearScan::rewrite() {
-  // Numbers of registers change while new ones are made: look slots up by the old numbers.
-  std::array<uint32_t, reg_classes> old_counts = f_.counts;
-  auto old_flat = [&](Reg r) {
-    uint32_t at = r.index();
-    for (int c = 1; c < static_cast<int>(r.reg_class()); c++) at += old_counts[static_cast<size_t>(c)];
-    return at;
-  };
-  auto slot_of = [&](Reg r) -> int64_t {
-    return r && r.index() < old_counts[static_cast<size_t>(r.reg_class())] ? slot_[old_flat(r)] : -1;
-  };
-  auto tiny = [&](Reg old) {
-    Reg r(old.reg_class(), f_.counts[static_cast<size_t>(old.reg_class())]++);
-    if (old.reg_class() == RegClass::mask) f_.mask_bytes.push_back(f_.mask_bytes[old.index()]);
-    unspillable(r) = true;
-    return r;
-  };
-  auto replace = [](Inst& i, Reg from, Reg to) {
+  old_counts_ = f_.counts;
+  std::vector<Inst> out;
+  for (Reg& p : f_.params) {
+    int64_t slot = slot_of(p);
+    if (slot < 0) continue;
+    p = tiny(p);
+    out.push_back({.op = Op::Spill, .a = p, .imm = slot});
+  }
+  for (BlockId b : f_.order) {
+    for (const Inst& i : f_.blocks[b].insts) rewrite_inst(i, out);
+    f_.blocks[b].insts = std::move(out);
+    out.clear();
+  }
+}
+
+void LinearScan::rewrite_inst(Inst i, std::vector<Inst>& out) {
+  auto replace = [&](Reg from, Reg to) {
     for (Reg* r : {&i.dst, &i.a, &i.b, &i.c, &i.d, &i.base, &i.index}) {
       if (*r == from) *r = to;
     }
   };
-  std::vector<Inst> at_entry;
-  for (Reg& p : f_.params) {
-    if (int64_t slot = slot_of(p); slot >= 0) {
-      p = tiny(p);
-      at_entry.push_back({.op = Op::Spill, .a = p, .imm = slot});
-    }
+  std::vector<Inst> after;
+  const Use before = use(i);
+  auto written = [&](Reg r) { return r == before.writes[0] || r == before.writes[1]; };
+  for (Reg r : before.reads) {
+    int64_t slot = slot_of(r);
+    if (slot == -1) continue;
+    Use now = use(i);
+    if (std::find(now.reads.begin(), now.reads.end(), r) == now.reads.end()) continue;  // done where it was read first
+    Inst load = slot >= 0 ? Inst{.op = Op::Reload, .dst = r, .imm = slot} : anew_[old_flat(r)];
+    if (!written(r) && target_.fold && target_.fold(i, load, r)) continue;
+    load.dst = tiny(r);
+    out.push_back(load);
+    replace(r, load.dst);
+    if (written(r)) after.push_back({.op = Op::Spill, .a = load.dst, .imm = slot});
   }
-  for (BlockId b : f_.order) {
-    std::vector<Inst> out;
-    std::vector<Inst>& insts = f_.blocks[b].insts;
-    if (b == 0) out = std::move(at_entry);
-    out.reserve(insts.size() + out.size());
-    for (Inst& i : insts) {
-      Use u = use(i);
-      bool dropped = false;
-      std::vector<Inst> after;
-      for (Reg r : u.reads) {
-        int64_t slot = slot_of(r);
-        if (slot == -1) continue;
-        Inst load = slot >= 0 ? Inst{.op = Op::Reload, .dst = r, .imm = slot} : anew_[old_flat(r)];
-        bool written = std::find(u.writes.begin(), u.writes.end(), r) != u.writes.end();
-        if (!written && target_.fold && target_.fold(i, load, r)) continue;
-        Reg t = tiny(r);
-        load.dst = t;
-        out.push_back(load);
-        replace(i, r, t);
-        if (written && slot >= 0) after.push_back({.op = Op::Spill, .a = t, .imm = slot});
-        u = use(i);  // another place that reads r reads t now
-      }
-      for (Reg r : u.writes) {
-        int64_t slot = slot_of(r);
-        if (slot == -1) continue;
-        if (slot == -2) {
-          dropped = true;
-          continue;
-        }
-        Reg t = tiny(r);
-        replace(i, r, t);
-        after.push_back({.op = Op::Spill, .a = t, .imm = slot});
-      }
-      if (!dropped) out.push_back(i);
-      out.insert(out.end(), after.begin(), after.end());
-    }
-    insts = std::move(out);
+  for (Reg r : use(i).writes) {
+    int64_t slot = slot_of(r);
+    if (slot == -2) return;  // a constant's own instruction
+    if (slot == -1) continue;
+    Reg t = tiny(r);
+    replace(r, t);
+    after.push_back({.op = Op::Spill, .a = t, .imm = slot});
   }
+  out.push_back(i);
+  out.insert(out.end(), after.begin(), after.end());
 }
 
 Result<Allocation> LinearScan::finish() {

@@ -18,7 +18,7 @@
 namespace hloc::machine {
 
 constexpr int max_reg_files = 4;
-constexpr uint32_t max_frame_bytes = 4096;
+constexpr uint32_t max_spill_bytes = 3968;  // with saved registers and alignment a frame stays below 4 KiB
 
 // A set of physical registers that some classes share.
 struct RegFile {
@@ -77,7 +77,7 @@ struct Liveness {
 };
 Liveness liveness(const Function& f);
 
-// Gives every register of `f` a physical one; rewrites `f` where it spills. A frame beyond max_frame_bytes is an error
+// Gives every register of `f` a physical one; rewrites `f` where it spills. More than max_spill_bytes of slots are an error
 // of kind `target`.
 Result<Allocation> allocate(Function& f, const TargetRegs& target);
 

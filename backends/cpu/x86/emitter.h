@@ -1,6 +1,7 @@
 // The emitter class, shared by the emit_*.cpp files only: it pulls in the whole of xbyak.
 //
-// emit.cpp          frames, control flow, general registers
+// emit.cpp          operands, frames, control flow
+// emit_general.cpp  general registers
 // emit_vector.cpp   memory, constants and arithmetic of vectors
 // emit_lanes.cpp    conversions, comparisons, moving lanes
 // emit_mask.cpp     masks: k registers, or vectors of all-ones lanes for AVX2
@@ -29,6 +30,9 @@ using machine::Op;
 using machine::Reg;
 using machine::RegClass;
 using machine::VType;
+
+// The condition that holds when `c` does not; general registers' ones only.
+Cond negated(Cond c);
 
 // Constants that code loads, by bits: what is there already is shared.
 class ConstantPool {
@@ -81,6 +85,11 @@ class Emitter : public Xbyak::CodeGenerator {
   void epilogue();
   void parallel_moves(std::vector<Move> moves);
   void emit(const Inst& i, size_t next_block);
+  void emit_call(const Inst& i);
+  void emit_branch(const Inst& i, size_t next_block);
+  void emit_ret(const Inst& i);
+
+  // ---- emit_general.cpp ----
   template <class WithReg, class WithImm>
   void two_operand(const Inst& i, bool commutative, WithReg with_reg, WithImm with_imm);
   void emit_mov(const Inst& i);
@@ -100,9 +109,6 @@ class Emitter : public Xbyak::CodeGenerator {
   void emit_load(const Inst& i);
   void emit_store(const Inst& i);
   void emit_prefetch(const Inst& i);
-  void emit_call(const Inst& i);
-  void emit_branch(const Inst& i, size_t next_block);
-  void emit_ret(const Inst& i);
   void emit_fp_state(const Inst& i);
   void emit_spill(const Inst& i);
   void emit_reload(const Inst& i);
