@@ -59,6 +59,8 @@ class ProgramText {
     return out;
   }
 
+  static std::string arrow(const std::vector<BufferId>& outputs) { return outputs.empty() ? "" : " -> " + list(outputs); }
+
   void line(size_t indent, const std::string& text) { out_ += std::string(2 * indent, ' ') + text + "\n"; }
 
   void block(const Block& steps, size_t indent) {
@@ -71,11 +73,11 @@ class ProgramText {
       std::string in_place;
       for (auto [i, o] : kernel->in_place)
         in_place += fmt::format("{}b{} over b{}", in_place.empty() ? " writes " : ", ", kernel->outputs[o], kernel->inputs[i]);
-      line(indent, fmt::format("{}: kernel {} {} ({}) -> {}{}", s.position, name,
-                               kind_text(kernel->fusion->as<ir::FusionAttr>().kind), list(kernel->inputs), list(kernel->outputs), in_place));
+      line(indent, fmt::format("{}: kernel {} {} ({}){}{}", s.position, name, kind_text(kernel->fusion->as<ir::FusionAttr>().kind),
+                               list(kernel->inputs), arrow(kernel->outputs), in_place));
     } else if (auto* host = std::get_if<HostStep>(&s.what)) {
-      line(indent, fmt::format("{}: host {} {} ({}) -> {}", s.position, name, ir::name_of(host->instruction->op), list(host->inputs),
-                               list(host->outputs)));
+      line(indent, fmt::format("{}: host {} {} ({}){}", s.position, name, ir::name_of(host->instruction->op), list(host->inputs),
+                               arrow(host->outputs)));
     } else if (auto* copy = std::get_if<CopyStep>(&s.what)) {
       line(indent, fmt::format("{}: copy b{} -> b{}", s.position, copy->from, copy->to));
     } else if (auto* loop = std::get_if<WhileStep>(&s.what)) {

@@ -243,7 +243,7 @@ ValueId Elements::visit(const Request& r) {
   if (v->op == Op::Reduce) return reduce(r);
   if (v->op == Op::ReduceWindow) return reduce_window(r);
   if (v->op == Op::Dot || v->op == Op::Convolution) return sum_of_products(v, r.at);
-  if (ir::is_elementwise(v->op)) return elementwise(v, r.at);
+  if (ir::is_elementwise(v->op) || v->op == Op::BitcastConvert) return elementwise(v, r.at);
   return fail(v, "it is not an op of fusions");
 }
 

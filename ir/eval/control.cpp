@@ -27,8 +27,8 @@ Result<Literal> start_tuple(Call& c, Literal first, Literal second) {
 
 Result<void> check_lone(Call& c) {
   if (c.eval.device_count == 1) return {};
-  return c.eval.fail(fmt::format("'{}' needs the other {} devices of the program; the evaluator runs one",
-                                 name_of(c.v->op), c.eval.device_count - 1), ErrorKind::target);
+  return c.eval.fail(fmt::format("'{}' needs all {} devices of the program; the evaluator runs one",
+                                 name_of(c.v->op), c.eval.device_count), ErrorKind::target);
 }
 
 bool same_leaves(std::span<const Literal> values, Type type) {

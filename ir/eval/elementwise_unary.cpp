@@ -43,7 +43,7 @@ constexpr UnaryFunctions unary_table[] = {
     {Op::Asin, HLOC_REAL(asin), HLOC_COMPLEX(asin)},
     {Op::Asinh, HLOC_REAL(asinh), HLOC_COMPLEX(asinh)},
     {Op::Atanh, HLOC_REAL(atanh), HLOC_COMPLEX(atanh)},
-    {Op::Cbrt, HLOC_REAL(cbrt), cbrt_of},
+    {Op::Cbrt, cbrt_of, cbrt_of},
     {Op::Ceil, HLOC_REAL(ceil)},
     {Op::Cos, HLOC_REAL(cos), HLOC_COMPLEX(cos)},
     {Op::Cosh, HLOC_REAL(cosh), HLOC_COMPLEX(cosh)},

@@ -30,6 +30,9 @@ double round_even(double x) {
   return std::copysign(r, x);
 }
 
+// In long double, so that cubes have their roots.
+double cbrt_of(double x) { return static_cast<double>(std::cbrt(static_cast<long double>(x))); }
+
 double logistic_of(double x) { return 1 / (1 + std::exp(-x)); }
 
 double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }

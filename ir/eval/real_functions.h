@@ -6,6 +6,7 @@
 namespace hloc::ir::eval {
 
 double round_even(double x);
+double cbrt_of(double x);
 double logistic_of(double x);
 double sign_of(double x);
 double erf_inv_of(double x);

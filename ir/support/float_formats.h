@@ -91,7 +91,7 @@ inline uint64_t encode(double x, FloatFormat f) {
     if (!(x > 0) || std::isinf(x)) return 255;
     int e;
     double m = std::frexp(x, &e);  // x = m * 2^e, m in [0.5, 1)
-    int code = e - 1 + f.bias + (m > 0.75 || (m == 0.75 && ((e - 1 + f.bias) & 1)) ? 1 : 0);
+    int code = e - 1 + f.bias + (m >= 0.75 ? 1 : 0);  // the next power of two from 1.5 on, as ml_dtypes and XLA do
     return code < 0 ? 0 : code > 254 ? 255 : static_cast<uint64_t>(code);
   }
   bool negative = std::signbit(x);

@@ -227,7 +227,7 @@ Result<void> TreeWriter::write_constant(Frame& frame, Value v) {
       const Literal* literal = todo.back();
       todo.pop_back();
       if (literal->is_elided())
-        return fail(frame.computation, v, ErrorKind::input, "the value of this constant was left out of the text ({...}); print the module with "
+        return fail(frame.computation, v, ErrorKind::input, "the value of this constant was left out when the module was printed ({...}); print the module with "
                     "its large constants in full (XLA: --xla_dump_large_constants, or print_large_constants) and compile that");
       if (!literal->is_tuple()) parts.push_back(literal);
       for (size_t i = literal->parts().size(); i-- > 0;) todo.push_back(&literal->parts()[i]);

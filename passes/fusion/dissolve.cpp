@@ -32,6 +32,14 @@ Value splice(Rebuild& rebuild, Value fusion, const Computation& body) {
   return map[body.root()->id];
 }
 
+// What a get-tuple-element of a fusion with several results has become; null for everything else.
+Value spliced_result(const Rebuild& rebuild, Value v) {
+  if (v->op != Op::GetTupleElement || !is_dissolvable(v->operand(0))) return nullptr;
+  Value tuple = rebuild.mapped(v->operand(0));
+  if (tuple->op != Op::Tuple) return nullptr;
+  return tuple->operand(static_cast<size_t>(v->as<ir::TupleIndexAttr>().index));
+}
+
 }  // namespace
 
 ir::ModuleRef dissolve_fusions(const ir::ModuleRef& module) {
@@ -42,6 +50,7 @@ ir::ModuleRef dissolve_fusions(const ir::ModuleRef& module) {
     for (Value v : old.instructions()) {
       // Callees come first, so the body holds no such fusion any more.
       if (is_dissolvable(v)) rebuild.replace(v, splice(rebuild, v, *callees(v->callees()[0])));
+      else if (Value result = spliced_result(rebuild, v)) rebuild.replace(v, result);
       else rebuild.copy(v);
     }
     return rebuild.finish();

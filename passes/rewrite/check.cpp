@@ -30,23 +30,6 @@ bool same_element(const T& a, const T& b) {
   }
 }
 
-// The first element at which two literals differ; -1: none.
-int64_t first_difference(const Literal& a, const Literal& b) {
-  if (a.is_tuple()) {
-    for (size_t i = 0; i < a.parts().size(); ++i)
-      if (int64_t at = first_difference(a.parts()[i], b.parts()[i]); at >= 0) return at;
-    return -1;
-  }
-  if (!a.type().is_array()) return -1;
-  return visit_element(a.type().element(), [&](auto tag) -> int64_t {
-    using T = decltype(tag);
-    auto x = a.data<T>(), y = b.data<T>();
-    for (size_t i = 0; i < x.size(); ++i)
-      if (!same_element(x[i], y[i])) return static_cast<int64_t>(i);
-    return -1;
-  });
-}
-
 std::string listing(const ir::Computation& computation, std::span<const Literal> arguments) {
   std::string out;
   for (Value v : computation.instructions()) {
@@ -114,6 +97,22 @@ Result<bool> try_once(const Rule& rule, const ir::ContextRef& context, uint64_t 
 }
 
 }  // namespace
+
+int64_t first_difference(const Literal& a, const Literal& b) {
+  if (a.is_tuple()) {
+    for (size_t i = 0; i < a.parts().size(); ++i)
+      if (int64_t at = first_difference(a.parts()[i], b.parts()[i]); at >= 0) return at;
+    return -1;
+  }
+  if (!a.type().is_array()) return -1;
+  return visit_element(a.type().element(), [&](auto tag) -> int64_t {
+    using T = decltype(tag);
+    auto x = a.data<T>(), y = b.data<T>();
+    for (size_t i = 0; i < x.size(); ++i)
+      if (!same_element(x[i], y[i])) return static_cast<int64_t>(i);
+    return -1;
+  });
+}
 
 Result<RuleProof> check_rule(const Rule& rule, uint64_t seed) {
   constexpr int64_t enough_per_type = 8, tries_per_type = 160, least = 8;

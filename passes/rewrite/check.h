@@ -3,6 +3,7 @@
 #pragma once
 
 #include "include/hloc/result.h"
+#include "ir/literal.h"
 #include "passes/rewrite/pattern.h"
 
 namespace hloc::passes {
@@ -14,5 +15,8 @@ struct RuleProof {
 
 // An error says which graph, types and element made the sides differ, or that too few graphs could be made.
 Result<RuleProof> check_rule(const Rule& rule, uint64_t seed);
+
+// The first element (of the first differing leaf) at which two literals of one type differ by that measure; -1: none.
+int64_t first_difference(const ir::Literal& a, const ir::Literal& b);
 
 }  // namespace hloc::passes

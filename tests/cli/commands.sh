@@ -62,7 +62,7 @@ exits 0 "HloModule" bash -c "cat '$work/axpy.hlo' | '$hloc' convert - -"
 ok "results go to files" "$hloc" run "$work/axpy.hlo" --fill 3 --out "$work/out"
 ok "an .npy file was written" test -s "$work/out/out0.npy"
 ok "levels are dumped" bash -c "'$hloc' run '$work/axpy.hlo' --fill 3 --dump '$work/dump' && ls '$work/dump' | grep -q loops"
-exits 1 "bytes of data" bash -c "head -c 100 '$work/out/out0.npy' >'$work/short.npy'; '$hloc' run '$work/axpy.hlo' --input '$work/short.npy' --input '$work/out/out0.npy' --input '$work/out/out0.npy'"
+exits 1 "bytes of data" bash -c "head -c 200 '$work/out/out0.npy' >'$work/short.npy'; '$hloc' run '$work/axpy.hlo' --input '$work/short.npy' --input '$work/out/out0.npy' --input '$work/out/out0.npy'"
 exits 1 "shape [100]" "$hloc" run "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
 exits 1 "not a .npy" "$hloc" run "$work/axpy.hlo" --input "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
 finish

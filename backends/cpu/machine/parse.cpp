@@ -29,6 +29,9 @@ class MachineParser {
       block_ids_.clear();
       placed_.clear();
       function();
+      for (const Function& other : all) {
+        if (other.name == f_.name) fail(places_.function.begin, places_.function.end, fmt::format("there are two functions @{}", f_.name));
+      }
       if (error_) break;
       if (Result<void> ok = verify(f_, &places_); !ok) return std::move(ok).error();
       all.push_back(std::move(f_));

@@ -251,10 +251,13 @@ void Verifier::check_mask(Reg k, ElementType t) {
 
 void Verifier::check_rules(const Inst& i) {
   int bytes = i.vtype().bytes();
-  if (i.dst.reg_class() == RegClass::mask && i.op != Op::Reload) check_mask(i.dst, i.type);
+  if (i.op == Op::Spill || i.op == Op::Reload || i.mem == MemKind::slot) {
+    return fail("frame slots belong to the register allocator");
+  }
+  if (i.dst.reg_class() == RegClass::mask) check_mask(i.dst, i.type);
   if (i.c.reg_class() == RegClass::mask) check_mask(i.c, i.type);
   if (i.b.reg_class() == RegClass::mask) check_mask(i.b, i.type);
-  if (i.a.reg_class() == RegClass::mask && i.op != Op::Spill) check_mask(i.a, i.op == Op::MConvert ? i.from : i.type);
+  if (i.a.reg_class() == RegClass::mask) check_mask(i.a, i.op == Op::MConvert ? i.from : i.type);
   if (has_suffix(i.op, 'f')) {
     if (!is_machine_element(i.from)) fail(fmt::format("'{}' is no element type of the machine", name_of(i.from)));
     else if (byte_width(i.from) * i.lanes > f_.vector_bytes) fail("the source does not fit into a vector");
