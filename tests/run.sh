@@ -50,6 +50,7 @@ for script in tests/cli/*.sh; do
   [ "$script" = tests/cli/lib.sh ] && continue
   [ -e "$script" ] && count "$(basename "$script" .sh)" bash "$script" "$hloc" "$build"
 done
+count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 20
 source tests/cases.sh
 
 echo "$passed passed, $failed failed"

@@ -131,7 +131,7 @@ TEST_CASE("calls that double at every level stay bounded") {
     ir::ComputationBuilder builder(context, "level");
     ir::Value v = builder.parameter(0, type, "x");
     for (int k = 0; k < 2; ++k)
-      v = last ? builder.make(ir::Op::Call, type, {v}, ir::CallAttr{}, {last}) : builder.make(ir::Op::Sine, type, {v}, ir::UnaryAttr{});
+      v = last ? builder.make(ir::Op::Call, type, {v}, ir::CallAttr{}, {last}) : builder.make(ir::Op::Sin, type, {v}, ir::UnaryAttr{});
     last = module.add(builder.finish(v));
   }
   ir::Target target;
@@ -148,7 +148,7 @@ TEST_CASE("a pass that changes nothing returns the module it was given") {
   ir::ComputationBuilder builder(context, "e");
   ir::Type type = context->array(ElementType::f32, {4});
   ir::Value x = builder.parameter(0, type, "x");
-  ir::ModuleRef module = module_of(context, builder.finish(builder.make(ir::Op::Sine, type, {x}, ir::UnaryAttr{})));
+  ir::ModuleRef module = module_of(context, builder.finish(builder.make(ir::Op::Sin, type, {x}, ir::UnaryAttr{})));
   ir::Target target;
   PassContext context_of_pass{target, {}};
   for (const Pass& pass : all_passes()) {
