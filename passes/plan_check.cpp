@@ -141,7 +141,8 @@ Result<void> SymbolicRun::check_place(BufferId id) const {
   const Buffer& b = program_.buffers[id];
   if (b.storage != Storage::arena || b.bytes() == 0) return {};
   if (b.offset < 0 || b.offset % std::max<int64_t>(target_.buffer_alignment, 1) != 0 || b.offset + b.bytes() > program_.arena_bytes)
-    return wrong(nullptr, fmt::format("buffer b{} '{}' at {} is misplaced in an arena of {} bytes", id, b.name, b.offset, program_.arena_bytes));
+    return wrong(nullptr, fmt::format("buffer b{} '{}' at {} is misplaced in an arena of {} bytes", id, b.name, b.offset,
+                                      program_.arena_bytes));
   return {};
 }
 
@@ -195,7 +196,8 @@ Result<void> SymbolicRun::check_inputs(const Step& step, const Activation& a, Va
 Result<void> SymbolicRun::check_overlaps(const Step& step, const KernelStep* kernel, const std::vector<BufferId>& inputs,
                                          const std::vector<BufferId>& outputs) {
   std::vector<bool> identity;
-  if (kernel && kernel->fusion->as<ir::FusionAttr>().kind == ir::FusionKind::kLoop) identity = passes::identity_parameters(kernel->fusion->callee(0));
+  if (kernel && kernel->fusion->as<ir::FusionAttr>().kind == ir::FusionKind::kLoop)
+    identity = passes::identity_parameters(kernel->fusion->callee(0));
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     Region out = region(outputs[o]);
     if (out.space < 0 || program_.buffers[outputs[o]].storage == Storage::parameter) return wrong(&step, "writes what is read only");
@@ -243,8 +245,10 @@ Result<void> SymbolicRun::run_while(Activation& a, Value v, Cursor& cursor) {
   for (uint64_t round = 0;; ++round) {
     auto decision = run_block(v->callee(0), carries, loop->condition);
     if (!decision) return decision.error();
-    if (decision->size() != 1 || read(region(loop->predicate)) != (*decision)[0]) return wrong(*step, "reads its predicate from the wrong buffer");
-    if (round == rounds || steps_ > most_steps) break;
+    if (steps_ > most_steps) break;
+    if (decision->size() != 1 || read(region(loop->predicate)) != (*decision)[0])
+      return wrong(*step, "reads its predicate from the wrong buffer");
+    if (round == rounds) break;
     auto next = run_block(v->callee(1), carries, loop->body);
     if (!next) return next.error();
     carries = *next;
@@ -351,8 +355,10 @@ Result<void> SymbolicRun::run() {
     if (next == program_.results.size()) return wrong(nullptr, "a result has no buffer");
     BufferId id = program_.results[next];
     const Buffer& b = program_.buffers[id];
-    if (b.storage != Storage::result || b.index != next) return wrong(nullptr, fmt::format("result {} is in no result buffer", next));
-    if (b.bytes() != 0 && read(region(id)) != (*result)[i]) return wrong(nullptr, fmt::format("result {} does not hold its value in the end", next));
+    if (b.storage != Storage::result || b.index != next)
+      return wrong(nullptr, fmt::format("result {} is in no result buffer", next));
+    if (b.bytes() != 0 && read(region(id)) != (*result)[i])
+      return wrong(nullptr, fmt::format("result {} does not hold its value in the end", next));
     ++next;
   }
   return next == program_.results.size() ? Result<void>{} : wrong(nullptr, "there are more result buffers than results");

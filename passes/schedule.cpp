@@ -1,6 +1,6 @@
-// List scheduling: of the steps that could run next, the one that frees most bytes beyond those it makes; among equals the one that stands
-// first. Greedy is not always better than what the frontend wrote, so both orders are measured and the given one is kept
-// unless the new one has a lower peak. Effects keep their order, control predecessors are honoured.
+// List scheduling: of the steps that could run next, the one that frees most bytes beyond those it makes; among equals the
+// one that stands first. Greedy is not always better than what the frontend wrote, so both orders are measured and the
+// given one is kept unless the new one has a lower peak. Effects keep their order, control predecessors are honoured.
 //
 // What makes no array of its own (tuples, reshapes, constants) comes as soon as its operands are there.
 #include "passes/schedule.h"

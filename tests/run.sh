@@ -50,7 +50,7 @@ for script in tests/cli/*.sh; do
   [ "$script" = tests/cli/lib.sh ] && continue
   [ -e "$script" ] && count "$(basename "$script" .sh)" bash "$script" "$hloc" "$build"
 done
-count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 20
+count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 60 --inputs 2000
 source tests/cases.sh
 
 echo "$passed passed, $failed failed"

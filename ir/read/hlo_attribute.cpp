@@ -3,7 +3,7 @@
 namespace hloc::ir {
 namespace {
 
-constexpr HloAttributeRow attribute_rows[] = {
+constexpr HloAttributeRow hlo_attribute_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)                     \
   {text, HloPresence::presence, &hlo_set::ops, attr_index<Struct>(), [](HloParts& p, Attr& attr) { \
      auto& a = std::get<Struct>(attr);                                                         \
@@ -18,12 +18,12 @@ constexpr HloAttributeRow attribute_rows[] = {
 };
 
 template <class T>
-struct MemberRow {
+struct HloMemberRow {
   std::string_view name;
   bool (*read)(HloParts& parts, T& a);
 };
 
-constexpr MemberRow<Metadata> metadata_rows[] = {
+constexpr HloMemberRow<Metadata> hlo_metadata_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)
 #define HLOC_HLO_METADATA(text, member, form_type) \
   {text, [](HloParts& p, Metadata& a) { return read_form(p, form_type{}, member); }},
@@ -34,7 +34,7 @@ constexpr MemberRow<Metadata> metadata_rows[] = {
 #undef HLOC_HLO_MODULE
 };
 
-constexpr MemberRow<ModuleConfig> module_rows[] = {
+constexpr HloMemberRow<ModuleConfig> hlo_module_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)
 #define HLOC_HLO_METADATA(text, member, form_type)
 #define HLOC_HLO_MODULE(text, member, form_type) \
@@ -47,7 +47,7 @@ constexpr MemberRow<ModuleConfig> module_rows[] = {
 
 // Reads the value of the row called `name`; says which names there are when there is none.
 template <class T, size_t N>
-bool read_member(HloParts& parts, const MemberRow<T> (&rows)[N], std::string_view name, std::string_view where, T& out) {
+bool read_hlo_member(HloParts& parts, const HloMemberRow<T> (&rows)[N], std::string_view name, std::string_view where, T& out) {
   std::array<std::string_view, N> names;
   for (size_t i = 0; i < N; ++i) {
     names[i] = rows[i].name;
@@ -76,7 +76,7 @@ std::span<const HloAttributeRow* const> hlo_rows(Op op) {
     std::vector<std::vector<const HloAttributeRow*>> table(all_ops().size());
     for (size_t i = 0; i < table.size(); ++i) {
       size_t attr = default_attr(static_cast<Op>(i)).index();
-      for (const HloAttributeRow& row : attribute_rows)
+      for (const HloAttributeRow& row : hlo_attribute_rows)
         if (row.attr == attr && row.ops->contains(static_cast<Op>(i))) table[i].push_back(&row);
     }
     return table;
@@ -90,14 +90,14 @@ bool read_metadata(HloParts& parts, Metadata& out) {
   while (!lex.accept('}')) {
     std::string_view name = lex.word();
     if (name.empty()) return lex.expected("the name of a metadata field or '}'");
-    if (!read_member(parts, metadata_rows, name, "metadata", out)) return false;
+    if (!read_hlo_member(parts, hlo_metadata_rows, name, "metadata", out)) return false;
     lex.accept(',');
   }
   return true;
 }
 
 bool read_module_attribute(HloParts& parts, ModuleConfig& out) {
-  return read_member(parts, module_rows, parts.attribute, "the header of a module", out);
+  return read_hlo_member(parts, hlo_module_rows, parts.attribute, "the header of a module", out);
 }
 
 }  // namespace hloc::ir

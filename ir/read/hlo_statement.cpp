@@ -86,7 +86,9 @@ bool HloReader::opcode(HloOpen& open) {
   std::string_view word = lex_.peek_word();
   if (word.empty()) return lex_.expected(open.type ? "an op such as add" : "a type or an op");
   open.opcode = word;
-  RememberedOp& slot = remembered_ops_[(word.size() * 31 + static_cast<unsigned char>(word.front()) * 7 + static_cast<unsigned char>(word.back())) % remembered_ops_.size()];
+  auto letter = [](char c) { return static_cast<unsigned char>(c); };
+  size_t place = word.size() * 31 + letter(word.front()) * 7u + letter(word.back());
+  RememberedOp& slot = remembered_ops_[place % remembered_ops_.size()];
   if (slot.text == word) {
     open.op = slot.op;
   } else if (const Op* op = find_hlo_op(word)) {
@@ -129,7 +131,8 @@ bool HloReader::special_argument(HloScope& scope) {
   } else {
     return true;
   }
-  return lex_.peek() == ')' || lex_.expected(open.op == Op::Constant ? "')' after the constant's value" : "')' after the parameter's number");
+  return lex_.peek() == ')' ||
+         lex_.expected(open.op == Op::Constant ? "')' after the constant's value" : "')' after the parameter's number");
 }
 
 // Up to the ')' of the statement; instructions written as operands are made on the way.
@@ -190,7 +193,8 @@ bool HloReader::reference(HloScope& scope, Type declared, bool has_type) {
   while (lex_.peek() == '#')
     if (!tuple_elements(scope, v)) return false;
   if (has_type && declared != v->type && !same_shape(declared, v->type, true))
-    return lex_.fail_at(name, fmt::format("the operand is written with type {}, but '{}' has type {}", to_string(declared), name, to_string(v->type)));
+    return lex_.fail_at(name, fmt::format("the operand is written with type {}, but '{}' has type {}", to_string(declared), name,
+                                          to_string(v->type)));
   scope.operands.push_back(v);
   return true;
 }
@@ -201,7 +205,8 @@ bool HloReader::tuple_elements(HloScope& scope, Value& v) {
   int64_t index;
   if (!lex_.integer(index, "the number of a tuple element")) return false;
   at.end = lex_.raw_offset();
-  if (!v->type.is_tuple()) return lex_.fail(at, fmt::format("'#{}' names an element of a tuple, but the value has type {}", index, to_string(v->type)));
+  if (!v->type.is_tuple())
+    return lex_.fail(at, fmt::format("'#{}' names an element of a tuple, but the value has type {}", index, to_string(v->type)));
   if (index < 0 || static_cast<size_t>(index) >= v->type.tuple_size())
     return lex_.fail(at, fmt::format("there is no element {}: the tuple has {}", index, count_of(v->type.tuple_size(), "element")));
   Value& element = scope.elements[uint64_t{v->id} << 32 | static_cast<uint32_t>(index)];
@@ -226,7 +231,8 @@ Value HloReader::close_nested(HloScope& scope) {
   for (const HloCallee& callee : hlo_callees)
     if (callee.ops->contains(open.op) && open.op != Op::CustomCall) needed = callee.name;
   if (!needed.empty()) {
-    lex_.fail_at(open.opcode, fmt::format("'{}' needs the attribute '{}', so it cannot be written as an operand; give it a line of its own", open.opcode, needed));
+    lex_.fail_at(open.opcode, fmt::format("'{}' needs the attribute '{}', so it cannot be written as an operand; give it a line of "
+                                          "its own", open.opcode, needed));
     return nullptr;
   }
   std::span<const Value> operands(scope.operands.data() + open.first_operand, scope.operands.size() - open.first_operand);
@@ -243,7 +249,8 @@ bool HloReader::close_statement(HloScope& scope) {
   if (!check_attributes(scope)) return false;
   Value v = open.async == AsyncPart::none ? make(scope, open, scope.operands) : make_async(scope, open, scope.operands);
   if (!v) return false;
-  if (scope.names.find(scope.builder, open.name, scope.name_hash)) return lex_.fail_at(open.name, fmt::format("an instruction '{}' exists already in this computation", open.name));
+  if (scope.names.find(scope.builder, open.name, scope.name_hash))
+    return lex_.fail_at(open.name, fmt::format("an instruction '{}' exists already in this computation", open.name));
   if (!scope.common.empty() && !common_attributes(scope, v)) return false;
   scope.builder.set_name(v, open.name);
   scope.names.insert(scope.name_hash, v);

@@ -1,6 +1,6 @@
 // Offsets in the arena. Finding the least arena is NP-hard; two greedy ways are tried and the smaller result is taken:
-// in order of time with a list of free stretches (n log n, for any size), and the largest cells first into the tightest gap between
-// those that are alive at the same time (n², so only for programs of modest size).
+// in order of time with a list of free stretches (n log n, for any size), and the largest cells first into the tightest
+// gap between those that are alive at the same time (n², so only for programs of modest size).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -80,7 +80,9 @@ class FreeStretches {
 int64_t place_by_time(std::vector<ArenaItem>& items) {
   std::vector<ArenaItem*> by_begin, by_end;
   for (ArenaItem& item : items) by_begin.push_back(&item), by_end.push_back(&item);
-  std::stable_sort(by_begin.begin(), by_begin.end(), [](auto* a, auto* b) { return std::pair(a->begin(), -a->bytes) < std::pair(b->begin(), -b->bytes); });
+  std::stable_sort(by_begin.begin(), by_begin.end(), [](auto* a, auto* b) {
+    return std::pair(a->begin(), -a->bytes) < std::pair(b->begin(), -b->bytes);
+  });
   std::stable_sort(by_end.begin(), by_end.end(), [](auto* a, auto* b) { return a->end() < b->end(); });
   FreeStretches free;
   size_t ended = 0;
@@ -116,7 +118,8 @@ int64_t place_by_size(std::vector<ArenaItem>& items) {
     }
     item.offset = best >= 0 ? best : free_from;
     top = std::max(top, item.offset + item.bytes);
-    auto at = std::upper_bound(placed.begin(), placed.end(), item.offset, [](int64_t offset, const ArenaItem* other) { return offset < other->offset; });
+    auto at = std::upper_bound(placed.begin(), placed.end(), item.offset,
+                               [](int64_t offset, const ArenaItem* other) { return offset < other->offset; });
     placed.insert(at, &item);
   }
   return top;

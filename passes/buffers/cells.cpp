@@ -8,8 +8,8 @@ namespace {
 
 uint64_t pair_key(ValueId from, ValueId to) { return uint64_t{from} << 32 | to; }
 
-// Sorts ranges and melts those that meet. Ranges at neighbouring positions stay apart: a value that takes over at the end of
-// one and is taken over at the beginning of the other fits between them.
+// Sorts ranges and melts those that meet. Ranges at neighbouring positions stay apart: a value that takes over at the end
+// of one and is taken over at the beginning of the other fits between them.
 void melt(std::vector<LiveRange>& ranges) {
   auto before = [](const LiveRange& a, const LiveRange& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); };
   if (!std::is_sorted(ranges.begin(), ranges.end(), before)) std::stable_sort(ranges.begin(), ranges.end(), before);

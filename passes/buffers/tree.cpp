@@ -100,7 +100,8 @@ Result<void> TreeWriter::check_type(const Computation& c, Value v) const {
     for (const ir::TypeNode* inner : t->elements) todo.emplace_back(inner);
     if (!t.is_array()) continue;
     if (!t.is_static())
-      return fail(c, v, ErrorKind::target, "has a dynamic dimension; a compiled program needs every size, so give the module fixed shapes");
+      return fail(c, v, ErrorKind::target,
+                  "has a dynamic dimension; a compiled program needs every size, so give the module fixed shapes");
     int64_t bytes;
     if (__builtin_mul_overflow(t.count(), byte_width(t.element()), &bytes) || bytes > (int64_t{1} << 46))
       return fail(c, v, ErrorKind::memory, "needs more bytes than a machine can address; use smaller dimensions");
@@ -186,8 +187,9 @@ void TreeWriter::close_loop() {
 Result<Values> TreeWriter::write_block(const Computation& c, const Values& arguments, Block& block) {
   budget_ -= static_cast<int64_t>(c.size());
   if (budget_ < 0)
-    return error(ErrorKind::memory, fmt::format("computation '{}' is shared by so many nested loops or branches that the program would "
-                                                "be over 64 times as long as its text; give the loops bodies of their own", c.name()));
+    return error(ErrorKind::memory,
+                 fmt::format("computation '{}' is shared by so many nested loops or branches that the program would be over 64 "
+                             "times as long as its text; give the loops bodies of their own", c.name()));
   Frame frame{c, leaves(c), block, {}};
   frame.bound.assign(frame.leaves.sources().size(), no_value);
   size_t next = 0;
@@ -227,8 +229,9 @@ Result<void> TreeWriter::write_constant(Frame& frame, Value v) {
       const Literal* literal = todo.back();
       todo.pop_back();
       if (literal->is_elided())
-        return fail(frame.computation, v, ErrorKind::input, "the value of this constant was left out when the module was printed ({...}); print the module with "
-                    "its large constants in full (XLA: --xla_dump_large_constants, or print_large_constants) and compile that");
+        return fail(frame.computation, v, ErrorKind::input,
+                    "the value of this constant was left out when the module was printed ({...}); print it with its large "
+                    "constants in full (XLA: --xla_dump_large_constants, or print_large_constants) and compile that");
       if (!literal->is_tuple()) parts.push_back(literal);
       for (size_t i = literal->parts().size(); i-- > 0;) todo.push_back(&literal->parts()[i]);
     }
@@ -410,7 +413,8 @@ void TreeWriter::note_aliases() {
       if (p == parameter) break;
       for (Type t : ir::leaves(p->type)) before += t.is_array();
     }
-    draft_.aliases.push_back({before + arrays_before(ir::leaves(parameter->type), in), arrays_before(result_leaves, out), alias.must_alias});
+    uint32_t parameter_leaf = before + arrays_before(ir::leaves(parameter->type), in);
+    draft_.aliases.push_back({parameter_leaf, arrays_before(result_leaves, out), alias.must_alias});
   }
 }
 

@@ -50,7 +50,7 @@ class AccessReader {
     for (Value p : fused_.parameters()) {
       auto& list = out.emplace_back();
       for (const Position& at : positions_[p->id])
-        if (OperandAccess access = describe(p->type, at); std::ranges::find(list, access) == list.end()) list.push_back(access);
+        if (OperandAccess a = describe(p->type, at); std::ranges::find(list, a) == list.end()) list.push_back(a);
     }
     return out;
   }
@@ -115,7 +115,8 @@ Position AccessReader::map_position(Value v, size_t k, const Position& at) {
     }
   }
   if (v->op == Op::Pad || v->op == Op::Concatenate) p.guarded = true;
-  if (v->op == Op::Pad && std::ranges::any_of(v->as<ir::PadAttr>().interior, [](int64_t n) { return n != 0; })) p.gathered = true;
+  if (v->op == Op::Pad)
+    p.gathered |= std::ranges::any_of(v->as<ir::PadAttr>().interior, [](int64_t n) { return n != 0; });
   return p;
 }
 
@@ -162,10 +163,16 @@ Position AccessReader::dot_position(Value v, size_t k, const Position& at) {
   size_t next = batch.size();
   if (k == 1) next = at.dims.size() - (operand->dims.size() - batch.size() - contracted.size());
   for (size_t i = 0; i < p.dims.size(); ++i) {
-    auto in_batch = std::ranges::find(batch, static_cast<int64_t>(i)), in_sum = std::ranges::find(contracted, static_cast<int64_t>(i));
-    if (in_batch != batch.end()) p.dims[i] = at.dims[static_cast<size_t>(in_batch - batch.begin())];
-    else if (in_sum != contracted.end()) p.dims[i] = {{added_loop(static_cast<size_t>(in_sum - contracted.begin()), operand->dims[i].size), 1}};
-    else p.dims[i] = at.dims[next++];
+    auto in_batch = std::ranges::find(batch, static_cast<int64_t>(i));
+    auto in_sum = std::ranges::find(contracted, static_cast<int64_t>(i));
+    if (in_batch != batch.end()) {
+      p.dims[i] = at.dims[static_cast<size_t>(in_batch - batch.begin())];
+    } else if (in_sum != contracted.end()) {
+      size_t loop = added_loop(static_cast<size_t>(in_sum - contracted.begin()), operand->dims[i].size);
+      p.dims[i] = {{loop, 1}};
+    } else {
+      p.dims[i] = at.dims[next++];
+    }
   }
   return p;
 }

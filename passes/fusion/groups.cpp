@@ -53,7 +53,8 @@ struct Consumers {
 class FusionPlanner {
  public:
   FusionPlanner(const Computation& computation, PassContext& context)
-      : computation_(computation), context_(context), live_(live_instructions(computation)), first_member_(computation.size(), UINT32_MAX) {
+      : computation_(computation), context_(context), live_(live_instructions(computation)),
+        first_member_(computation.size(), UINT32_MAX) {
     plan_.group_of_root.assign(computation.size(), FusionPlan::none);
     plan_.outside.assign(computation.size(), false);
   }
@@ -269,7 +270,8 @@ const char* FusionPlanner::refusal_by_role(Value v, const OpenGroup& group, std:
     }
     case IndexRole::reduce:
       if (group.hero) return "that kernel has a reduction or contraction already";
-      if (!v->type.is_array() || !single || !domains_[uses[0].domain].at_output) return "a reduction is computed once for each element of the result";
+      if (!v->type.is_array() || !single || !domains_[uses[0].domain].at_output)
+        return "a reduction is computed once for each element of the result";
       return group.complex ? "that kernel's index maps don't go with a reduction" : nullptr;
     case IndexRole::contract:
       if (group.hero) return "that kernel has a reduction or contraction already";
@@ -344,7 +346,7 @@ void FusionPlanner::close_groups() {
     OpenGroup& open = groups_[id];
     FusionGroup group;
     group.root = open.root;
-    group.kind = !open.hero ? ir::FusionKind::kLoop : open.hero->op == Op::Dot ? ir::FusionKind::kOutput : ir::FusionKind::kInput;
+    if (open.hero) group.kind = open.hero->op == Op::Dot ? ir::FusionKind::kOutput : ir::FusionKind::kInput;
     group.members.assign(open.members.rbegin(), open.members.rend());
     strip_edge(group, stamp, id + 1);
     plan_.groups.push_back(std::move(group));
@@ -353,14 +355,16 @@ void FusionPlanner::close_groups() {
 
 void FusionPlanner::remark(const char* rule, Value v, std::string text) const {
   if (context_.remarks)
-    context_.remarks->push_back({"fuse", rule, std::string(computation_.name()), std::string(computation_.name(v)), std::move(text)});
+    context_.remarks->push_back(
+        {"fuse", rule, std::string(computation_.name()), std::string(computation_.name(v)), std::move(text)});
 }
 
 void FusionPlanner::remark_join(Value v, uint32_t group, double evaluations) const {
   if (!context_.remarks) return;
   JoinCost cost = join_cost(v, evaluations, context_.target);
-  remark("join", v, fmt::format("into {}: saves {:.0f} bytes of traffic and launch, repeats {:.0f} flops worth {:.0f} bytes",
-                                computation_.name(groups_[group].root), cost.saved_bytes, cost.repeated_flops, cost.repeated_bytes));
+  remark("join", v,
+         fmt::format("into {}: saves {:.0f} bytes of traffic and launch, repeats {:.0f} flops worth {:.0f} bytes",
+                     computation_.name(groups_[group].root), cost.saved_bytes, cost.repeated_flops, cost.repeated_bytes));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // The fusion planner: which instructions of a computation make up which kernel.
 //
-// Instructions are taken users first. Each one either joins the groups of its consumers or starts a group of its own, of which it is the
-// root. Work joins only when all its consumers are in one group; what merely renames or repeats data (broadcast, iota,
-// reshape, slice) is made again in each. Since every use of a member (or of its copy) lies in its group, no group can
-// depend on itself: there is nothing to check for cycles.
+// Instructions are taken users first. Each one either joins the groups of its consumers or starts a group of its own, of
+// which it is the root. Work joins only when all its consumers are in one group; what merely renames or repeats data
+// (broadcast, iota, reshape, slice) is made again in each. Since every use of a member (or of its copy) lies in its group,
+// no group can depend on itself: there is nothing to check for cycles.
 //
 // How often a group computes a member is known from its `domains`: the loops that its index depends on. The model is the
 // lowering's: loops over the root's dimensions, then over what a reduction adds; each value is computed in the outermost
@@ -18,8 +18,8 @@
 
 namespace hloc::passes {
 
-// No group has more members: registers, compile time and code of a kernel grow with it, and beyond some hundred operations
-// per element the saved traffic no longer matters. So a chain of 100,000 ops becomes some two hundred kernels.
+// No group has more members: registers, code size and compile time of a kernel grow with it, and beyond some hundred
+// operations per element the saved traffic no longer matters. A chain of 100,000 ops becomes some two hundred kernels.
 inline constexpr size_t most_members = 512;
 
 struct FusionGroup {

@@ -34,6 +34,7 @@ FuzzArguments parse_arguments(int argc, char** argv) {
     bool has_value = i + 1 < argc;
     if (std::strcmp(argv[i], "--seconds") == 0 && has_value) a.seconds = std::atof(argv[++i]);
     else if (std::strcmp(argv[i], "--seed") == 0 && has_value) a.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--inputs") == 0 && has_value) a.inputs = std::strtoull(argv[++i], nullptr, 10);
     else if (std::strcmp(argv[i], "--only") == 0 && has_value) a.seed = std::strtoull(argv[++i], nullptr, 10), a.only = true;
     else a.paths.emplace_back(argv[i]);
   }
@@ -46,7 +47,7 @@ int run_fuzzer(const char* name, const FuzzArguments& a, double slow_seconds, st
   auto start = clock::now();
   auto since = [](clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); };
   uint64_t inputs = 0, findings = 0;
-  for (uint64_t seed = a.seed; inputs == 0 || (!a.only && since(start) < a.seconds); ++seed, ++inputs) {
+  for (uint64_t seed = a.seed; inputs == 0 || (!a.only && inputs < a.inputs && since(start) < a.seconds); ++seed, ++inputs) {
     current_seed = seed;
     auto began = clock::now();
     std::string finding = one(seed, a);

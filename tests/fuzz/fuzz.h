@@ -37,6 +37,7 @@ class Random {
 struct FuzzArguments {
   double seconds = 20;
   uint64_t seed = 1;
+  uint64_t inputs = UINT64_MAX;    // --inputs N: at most so many, so that a run does not depend on the machine's speed
   bool only = false;               // one input, of exactly this seed
   std::vector<std::string> paths;
 };

@@ -7,6 +7,8 @@
 #include "ir/graph.h"
 #include "ir/print/print.h"
 #include "ir/support/float_formats.h"
+#include "passes/plan_check.h"
+#include "src/program.h"
 #include "tests/harness/text_test.h"
 
 namespace hloc::test {
@@ -143,10 +145,12 @@ TextOutcome run_opt(const TextTest& t) {
 TextOutcome run_plan(const TextTest& t) {
   auto module = read_test(t);
   if (!module) return failing(module.error());
-  auto text = emit(*module, "plan", {.target = "x86-64-v3"});
-  if (!text) return failing(text.error());
+  auto lowered = lower(*module, {.target = "x86-64-v3"});
+  if (!lowered) return failing(lowered.error());
   TextOutcome out;
-  out.output = *text;
+  out.output = plan::to_string(*lowered->plan);
+  if (auto sound = plan::check_program(*lowered->plan, *lowered->target); !sound)
+    out.failure = "the plan reads what is not there: " + sound.error().message + "\n" + out.output;
   return out;
 }
 

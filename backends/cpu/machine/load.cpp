@@ -4,6 +4,7 @@
 // Layout of the mapping: text | stubs and address table | rodata; the first part becomes read-execute, rodata read-only.
 // What lies beyond the reach of a 32-bit distance (libraries, weights of the caller) goes by the table: a call through a
 // stub `jmp [table]`, and `lea reg, [x]` becomes `mov reg, [table]`, which has the same length.
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -45,8 +46,8 @@ class Loader {
       : code_(code), base_(base), stubs_at_(stubs_at), rodata_at_(rodata_at) {}
 
   void place(const std::vector<const void*>& externals) {
-    std::memcpy(base_, code_.text.data(), code_.text.size());
-    if (!code_.rodata.empty()) std::memcpy(base_ + rodata_at_, code_.rodata.data(), code_.rodata.size());
+    std::copy(code_.text.begin(), code_.text.end(), base_);
+    std::copy(code_.rodata.begin(), code_.rodata.end(), base_ + rodata_at_);
     for (const Relocation& r : code_.relocations) {
       const std::byte* target = nullptr;
       switch (r.target) {

@@ -145,7 +145,7 @@ class MachineParser {
       return {};
     }
     // Register numbers size the tables of all later steps; text that uses n registers has more than n characters.
-    if (index >= text_.size()) {
+    if (index >= std::max<size_t>(text_.size(), 65536)) {
       fail(begin, at_, "register numbers must be dense");
       return {};
     }
