@@ -48,9 +48,43 @@ int64_t factor_in(const Fact& fact, const Affine& affine) {
   return factor;
 }
 
+// One step of `recombined`; false: there is nothing to do.
+bool recombine_once(const Kernel& kernel, Affine& affine) {
+  for (const Term& m : affine.terms) {
+    const Index& mod = kernel.indices[m.index];
+    if (mod.kind != IndexKind::mod || m.coefficient > INT64_MAX / mod.divisor || m.coefficient < INT64_MIN / mod.divisor) continue;
+    for (const Term& q : affine.terms) {
+      const Index& div = kernel.indices[q.index];
+      if (div.kind != IndexKind::floor_div || div.divisor != mod.divisor || div.of != mod.of) continue;
+      if (q.coefficient != m.coefficient * mod.divisor) continue;
+      Affine whole = mod.of * m.coefficient;
+      IndexId a = m.index, b = q.index;
+      std::erase_if(affine.terms, [a, b](const Term& t) { return t.index == a || t.index == b; });
+      affine += whole;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool stays_as_written(const Kernel& kernel, const Affine& affine, const std::vector<Guard>& guards, Range within);
+
 }  // namespace
 
+Affine recombined(const Kernel& kernel, const Affine& affine) {
+  Affine a = affine;
+  while (recombine_once(kernel, a)) continue;  // each step removes two indices for older ones
+  return a;
+}
+
 bool stays_within(const Kernel& kernel, const Affine& affine, const std::vector<Guard>& guards, Range within) {
+  return stays_as_written(kernel, affine, guards, within) ||
+         stays_as_written(kernel, recombined(kernel, affine), guards, within);
+}
+
+namespace {
+
+bool stays_as_written(const Kernel& kernel, const Affine& affine, const std::vector<Guard>& guards, Range within) {
   std::vector<Fact> facts = facts_of(kernel, guards);
   for (const Fact& f : facts)
     if (f.range.lo > f.range.hi) return true;  // never touched
@@ -69,5 +103,7 @@ bool stays_within(const Kernel& kernel, const Affine& affine, const std::vector<
   for (const Term& t : rest.terms) total.add(t.coefficient, kernel.indices[t.index].range);
   return total.lo >= within.lo && total.hi <= within.hi;
 }
+
+}  // namespace
 
 }  // namespace hloc::loops

@@ -80,14 +80,14 @@ ValueId KernelBuilder::new_value(ElementType type, Place place) {
 ValueId KernelBuilder::constant_of_bits(ElementType type, uint64_t bits) {
   auto [it, is_new] = known_.try_emplace({key_constant, static_cast<int64_t>(type), static_cast<int64_t>(bits)});
   if (is_new) {
-    it->second = new_value(type, {1, blocks_.front().serial});
+    it->second = new_value(type, top());
     kernel_.values[it->second] = {type, true, bits};
   }
   return it->second;
 }
 
 KernelBuilder::Place KernelBuilder::place_of(const Affine& affine) const {
-  Place p{1, blocks_.front().serial};
+  Place p = top();
   for (const Term& t : affine.terms) p = deepest(p, index_places_[t.index]);
   return p;
 }
@@ -122,7 +122,7 @@ ValueId KernelBuilder::compute(ScalarOp op, ElementType result, std::span<const 
   Compute c{no_id, op, predicate, {no_id, no_id, no_id}};
   if (ValueId v = folded(c, result, args); v != no_id) return v;
   Key key{key_compute, static_cast<int64_t>(op), static_cast<int64_t>(predicate), static_cast<int64_t>(result)};
-  Place place{1, blocks_.front().serial};
+  Place place = top();
   for (size_t i = 0; i < args.size(); ++i) {
     c.args[i] = args[i];
     key.push_back(args[i]);
@@ -166,7 +166,7 @@ ValueId KernelBuilder::load(BufferId buffer, Affine offset, std::vector<Guard> g
   Place place = place_of(offset);
   for (const Guard& g : guards) place = deepest(place, place_of(g.affine));
   if (otherwise != no_id) place = deepest(place, value_places_[otherwise]);
-  if (b.role != BufferRole::input) place = here(), key.push_back(static_cast<int64_t>(kernel_.values.size()));
+  if (b.role != BufferRole::input) place = here(), place.plain = false, key.push_back(static_cast<int64_t>(kernel_.values.size()));
   return pure(key, b.element, place, Load{no_id, {buffer, std::move(offset), std::move(guards)}, otherwise});
 }
 
@@ -192,7 +192,7 @@ ValueId KernelBuilder::test(std::vector<Guard> guards) {
   if (open.empty()) return constant(ElementType::pred, 1);
   Key key{key_test};
   add_guards(key, open);
-  Place place{1, blocks_.front().serial};
+  Place place = top();
   for (const Guard& g : open) place = deepest(place, place_of(g.affine));
   return pure(key, ElementType::pred, place, Test{no_id, std::move(open)});
 }
@@ -274,7 +274,9 @@ void KernelBuilder::accumulate(AccId acc, ScalarOp op, ValueId value) { append({
 void KernelBuilder::set(AccId acc, ValueId value) { append({Set{acc, value}}); }
 
 ValueId KernelBuilder::get(AccId acc) {
-  ValueId v = new_value(kernel_.accumulators[acc].type, here());
+  Place place = here();
+  place.plain = false;
+  ValueId v = new_value(kernel_.accumulators[acc].type, place);
   append({Get{v, acc}});
   return v;
 }

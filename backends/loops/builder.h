@@ -74,6 +74,10 @@ class KernelBuilder {
   // Whether the value may be used in the innermost open block.
   bool is_visible(ValueId v) const { return kernel_.is_constant(v) || is_open(value_places_[v]); }
 
+  // Whether plain statements alone make the value or index (see Loop): a parallel loop may use it from outside.
+  bool is_plain(ValueId v) const { return kernel_.is_constant(v) || value_places_[v].plain; }
+  bool is_plain(const Affine& affine) const { return place_of(affine).plain; }
+
   // Puts the blocks above `level` aside until `resume`: loops made meanwhile stand at the end of that level's block.
   void suspend(size_t level);
   void resume();
@@ -91,16 +95,22 @@ class KernelBuilder {
   };
   struct Place {  // the open block in which a name was made; serial tells it from later blocks at the same level
     uint32_t level = 0, serial = 0;
+    bool plain = true;  // no accumulator had a part in it
   };
   using Key = std::vector<int64_t>;
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
 
-  Place here() const { return {static_cast<uint32_t>(blocks_.size()), blocks_.back().serial}; }
+  Place here() const { return {static_cast<uint32_t>(blocks_.size()), blocks_.back().serial, true}; }
+  Place top() const { return {1, blocks_.front().serial, true}; }
   bool is_open(Place p) const { return p.level <= blocks_.size() && blocks_[p.level - 1].serial == p.serial; }
   Place place_of(const Affine& affine) const;
-  Place deepest(Place a, Place b) const { return a.level < b.level ? b : a; }
+  static Place deepest(Place a, Place b) {
+    Place deeper = a.level < b.level ? b : a;
+    deeper.plain = a.plain && b.plain;
+    return deeper;
+  }
   ValueId new_value(ElementType type, Place place);
   template <class S>
   ValueId pure(const Key& key, ElementType type, Place place, S statement);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/loops/verify.h"
 #include "ir/op.h"
 #include "ir/support/hash.h"
 
@@ -56,7 +57,9 @@ std::optional<ValueId> Elements::known(const Request& r) const {
 // The value of an operand, or no_id when it has to be made first.
 ValueId Elements::need(ir::Value operand, Point at) { return need(producer_of(operand), std::move(at)); }
 
+// Guards keep indices inside; where ranges do that and any value will do elsewhere, they are not needed further down.
 ValueId Elements::need(Producer p, Point at) {
+  if (at.otherwise == no_id && at.guards != 0 && is_inside(at, p.type())) at.guards = 0;
   Request r{p, std::move(at)};
   if (auto v = known(r)) return *v;
   missing_->push_back(std::move(r));
@@ -141,6 +144,14 @@ ValueId Elements::guarded(ir::Value operand, const Point& at, Point inner, Value
   return need(operand, std::move(inner));
 }
 
+bool Elements::is_inside(const Point& at, ir::Type type) const {
+  for (size_t d = 0; d < at.index.size(); ++d) {
+    Range r = b_.range(at.index[d]);
+    if (r.lo < 0 || r.hi >= type.dim(static_cast<int64_t>(d))) return false;
+  }
+  return true;
+}
+
 size_t Elements::level_of(const Point& at) const {
   size_t level = 1;
   for (const Affine& a : at.index) level = std::max(level, b_.level_of(a));
@@ -215,6 +226,8 @@ ValueId Elements::load(BufferId buffer, const Request& r) {
     offset += r.at.index[d] * stride;
     stride *= v->type.dim(static_cast<int64_t>(d));
   }
+  Affine simpler = recombined(b_.kernel(), offset);
+  if (stays_within(b_.kernel(), simpler, guard_lists_[r.at.guards], {0, v->type.count() - 1})) offset = std::move(simpler);
   if (r.at.guards == 0) return b_.load(buffer, std::move(offset));
   ValueId otherwise = r.at.otherwise;
   if (otherwise == no_id) otherwise = b_.constant_of_bits(v->type.element(), 0);

@@ -144,6 +144,7 @@ class Elements {
   void want_split(const Affine& rest, int64_t divisor);
   uint32_t with_guard(uint32_t guards, Guard g);
   bool never(uint32_t guards);
+  bool is_inside(const Point& at, ir::Type type) const;
   size_t level_of(const Point& at) const;
   std::optional<Affine> start(ir::Value operand, uint32_t guards, int64_t most);
 

@@ -315,6 +315,9 @@ Result<void> interpret(const Kernel& kernel, std::span<const std::span<std::byte
 // Values the expression can take; saturates at the ends of int64_t.
 Range range_of(const Kernel& kernel, const Affine& affine);
 
+// The same map with `c * (a mod d) + c d * (a div d)` written as `c * a` wherever it occurs.
+Affine recombined(const Kernel& kernel, const Affine& affine);
+
 // How an address moves from one iteration of a loop to the next.
 enum class Step : uint8_t {
   uniform,   // stays

@@ -18,7 +18,7 @@ namespace hloc::loops {
 namespace {
 
 constexpr int most_rounds = 24;  // of splitting dimensions
-constexpr int64_t nest_dims = int64_t{1} << 32;  // split keys of nests, far from those of reductions
+constexpr int64_t nest_dims = int64_t{1} << 36;  // split keys of nests, far from those of reductions
 
 bool is_call(ir::Value v) { return v->op == ir::Op::Fusion; }
 
@@ -98,7 +98,7 @@ class FusionLowering {
     for (const std::vector<size_t>& group : groups()) {
       if (elements_.error()) return;
       bool may_contract = contract && !is_alone(parts_.outputs[group[0]].instruction);
-      if (may_contract && lower_contract(elements_, outputs(group), next_key(), hero_failed_)) continue;
+      if (may_contract && lower_contract(elements_, outputs(group), nest_key(group[0]), hero_failed_)) continue;
       if (hero_failed_) return;
       nest(group);
     }
@@ -109,7 +109,11 @@ class FusionLowering {
   Kernel finish() { return builder_.finish(); }
 
  private:
-  SplitKey next_key() { return {nullptr, nest_dims * ++nests_}; }
+  // The same in each round for the same nest: the `part`-th one that writes output `output`.
+  static SplitKey nest_key(size_t output, size_t part = 0) {
+    constexpr int64_t most_dims = 256;
+    return {nullptr, nest_dims * static_cast<int64_t>(output + 1) + most_dims * static_cast<int64_t>(part)};
+  }
 
   static bool writes_parts(ir::Value v) {
     return v->op == ir::Op::Concatenate || v->op == ir::Op::DynamicUpdateSlice || v->op == ir::Op::Scatter;
@@ -181,25 +185,27 @@ class FusionLowering {
   void nest(const std::vector<size_t>& group) {
     const Producer& p = parts_.outputs[group[0]];
     if (p.type().count() == 0) return;
-    if (!is_alone(p.instruction)) return elementwise_nest(elements_, outputs(group), next_key());
-    if (p.instruction->op == ir::Op::Concatenate) return concatenate(p.instruction, buffers_[group[0]]);
+    if (!is_alone(p.instruction)) return elementwise_nest(elements_, outputs(group), nest_key(group[0]));
+    if (p.instruction->op == ir::Op::Concatenate) {
+      for (size_t i : group) concatenate(p.instruction, i);
+      return;
+    }
     std::vector<Output> out = outputs(group);
     for (size_t i = 0; i < group.size(); ++i) {
       size_t leaf = static_cast<size_t>(parts_.outputs[group[i]].leaf);
       ir::Value operand = p.instruction->operand(leaf);
-      if (!is_in_place(operand, group[i])) elementwise_nest(elements_, {{producer_of(operand), buffers_[group[i]]}}, next_key());
+      if (!is_in_place(operand, group[i])) elementwise_nest(elements_, {{producer_of(operand), buffers_[group[i]]}}, nest_key(group[i]));
     }
-    if (p.instruction->op == ir::Op::Scatter) return lower_scatter(elements_, p.instruction, out, next_key());
-    for (const Output& o : out) lower_update(elements_, p.instruction, o.buffer, next_key());
+    if (p.instruction->op == ir::Op::Scatter) return lower_scatter(elements_, p.instruction, out, nest_key(group[0], 1));
+    for (size_t i : group) lower_update(elements_, p.instruction, buffers_[i], nest_key(i, 1));
   }
 
-  void concatenate(ir::Value v, BufferId buffer) {
+  void concatenate(ir::Value v, size_t output) {
     auto dim = v->as<ir::DimsAttr>().dims[0];
     int64_t at = 0;
-    for (ir::Value operand : v->operands()) {
-      if (elements_.error()) return;
-      part_nest(elements_, operand, v->type, {dim, at}, buffer, next_key());
-      at += operand->type.dim(dim);
+    for (size_t k = 0; k < v->operand_count && !elements_.error(); ++k) {
+      part_nest(elements_, v->operand(k), v->type, {dim, at}, buffers_[output], nest_key(output, k));
+      at += v->operand(k)->type.dim(dim);
     }
   }
 
@@ -208,7 +214,6 @@ class FusionLowering {
   KernelBuilder builder_;
   Elements elements_;
   std::vector<BufferId> buffers_;
-  int64_t nests_ = 0;
   bool hero_failed_ = false;
 };
 

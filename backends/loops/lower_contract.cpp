@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "backends/loops/walk.h"
+
 namespace hloc::loops {
 namespace {
 
@@ -49,7 +51,7 @@ bool is_plain(const Kernel& kernel, const std::vector<Affine>& index) {
 }
 
 bool has_loops(const Block& block) {
-  return std::any_of(block.begin(), block.end(), [](const Statement& s) { return s.as<Loop>() != nullptr; });
+  return std::any_of(block.begin(), block.end(), [](const Statement& s) { return s.as<Loop>() || s.as<Declare>(); });
 }
 
 class ContractLowering {
@@ -68,7 +70,8 @@ class ContractLowering {
     contract_.lhs = factor(0, contract_.lhs_value);
     contract_.rhs = factor(1, contract_.rhs_value);
     if (e_.error()) return true;
-    if (has_loops(contract_.epilogue) || has_loops(contract_.lhs) || has_loops(contract_.rhs)) return false;
+    for (const Block* block : {&contract_.epilogue, &contract_.lhs, &contract_.rhs})
+      if (has_loops(*block) || !is_made_of_plain_values(*block)) return false;
     b_.append({std::move(contract_)});
     return true;
   }
@@ -114,6 +117,18 @@ class ContractLowering {
     }
     for (const auto& v : inner_) contract_.dims.push_back({DimRole::k, v.index, v.extent});
     return true;
+  }
+
+  // Threads make what a contraction uses from outside anew.
+  bool is_made_of_plain_values(const Block& block) const {
+    bool plain = b_.is_plain(contract_.lhs_value) && b_.is_plain(contract_.rhs_value);
+    auto affine = [&](const Affine& a) { plain &= b_.is_plain(a); };
+    for_each_statement(block, [&](const Statement& s) {
+      for_each_value(s, [&](ValueId v) { plain &= b_.is_plain(v); });
+      for_each_affine(s, affine);
+      if (auto* d = s.as<Derive>()) affine(Affine::of(d->index));
+    });
+    return plain;
   }
 
   Block factor(size_t operand, ValueId& value) {

@@ -1,6 +1,8 @@
 // Kernel to text. Values, indices and accumulators are numbered in the order in which they are made.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/loops/verify.h"
 #include "backends/loops/walk.h"
 #include "ir/literal_text.h"
@@ -52,9 +54,18 @@ class LoopPrinter {
   std::string index(IndexId i) { return fmt::format("i{}", number(indices_, next_index_, i)); }
   std::string accumulator(AccId a) { return fmt::format("a{}", number(accumulators_, next_accumulator_, a)); }
 
+  // Terms stand in the order of the printed numbers, which may differ from that of the tables.
+  std::vector<Term> printed_order(const Affine& a) {
+    std::vector<Term> terms = a.terms;
+    for (const Term& t : terms) number(indices_, next_index_, t.index);
+    auto printed = [this](const Term& t) { return t.index < indices_.size() ? indices_[t.index] : t.index; };
+    std::sort(terms.begin(), terms.end(), [&](const Term& x, const Term& y) { return printed(x) < printed(y); });
+    return terms;
+  }
+
   std::string affine(const Affine& a) {
     std::string text;
-    for (const Term& t : a.terms) {
+    for (const Term& t : printed_order(a)) {
       bool minus = t.coefficient < 0;
       text += text.empty() ? (minus ? "-" : "") : (minus ? " - " : " + ");
       uint64_t c = minus ? 0 - static_cast<uint64_t>(t.coefficient) : static_cast<uint64_t>(t.coefficient);

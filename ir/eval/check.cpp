@@ -1,4 +1,4 @@
-// check.expect_*: equal values (-0 equals 0, NaN equals nothing), almost equal ones, or few units in the last place apart.
+// check.expect_*: equal values (-0 equals 0, any NaN any NaN), almost equal ones, or few units in the last place apart.
 #include "ir/eval/check.h"
 
 #include <algorithm>
@@ -38,11 +38,11 @@ bool ulps_between(T got, T want, int64_t least, int64_t most) {
 template <class T>
 bool agrees(T got, T want, const Closeness& c) {
   if constexpr (is_complex_type<T>) {
-    return c.kind == Closeness::equal ? got == want : agrees(got.real(), want.real(), c) && agrees(got.imag(), want.imag(), c);
+    return agrees(got.real(), want.real(), c) && agrees(got.imag(), want.imag(), c);
   } else if constexpr (is_float_type<T>) {
     if (c.kind == Closeness::almost) return within(widen(got), widen(want), c.tolerance);
     if (c.kind == Closeness::ulps) return ulps_between(got, want, c.min_ulps, c.max_ulps);
-    return widen(got) == widen(want);
+    return within(widen(got), widen(want), 0);
   } else {
     return widen(got) == widen(want);
   }

@@ -23,27 +23,13 @@ void multiply_in_panels(A* out, const A* lhs, const A* rhs, int64_t m, int64_t d
   }
 }
 
-template <class A>
-Array<A> transposed(const A* in, int64_t rows, int64_t columns) {
-  auto out = make_array<A>(rows * columns);
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) out[static_cast<size_t>(j * rows + i)] = in[i * columns + j];
-  return out;
-}
-
 }  // namespace
 
 template <class A>
 void multiply_matrices(A* out, const A* lhs, const A* rhs, int64_t m, int64_t depth, int64_t n) {
   if (n >= 32) return multiply_in_panels<A, 64>(out, lhs, rhs, m, depth, n);
-  if (m <= n) return n >= 4 ? multiply_in_panels<A, 8>(out, lhs, rhs, m, depth, n)
-                            : multiply_in_panels<A, 1>(out, lhs, rhs, m, depth, n);
-  // Tall and narrow: the transposed product has the same sums.
-  Array<A> left = transposed(rhs, depth, n), right = transposed(lhs, m, depth), result = make_array<A>(m * n);
-  if (m >= 32) multiply_in_panels<A, 64>(result.get(), left.get(), right.get(), n, depth, m);
-  else multiply_in_panels<A, 8>(result.get(), left.get(), right.get(), n, depth, m);
-  Array<A> back = transposed(result.get(), n, m);
-  std::copy_n(back.get(), m * n, out);
+  if (n >= 4) return multiply_in_panels<A, 8>(out, lhs, rhs, m, depth, n);
+  multiply_in_panels<A, 1>(out, lhs, rhs, m, depth, n);
 }
 
 template void multiply_matrices(bool*, const bool*, const bool*, int64_t, int64_t, int64_t);

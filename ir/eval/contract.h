@@ -40,29 +40,63 @@ decltype(auto) visit_accumulator(ElementType t, F&& f) {
   return f(uint32_t{});
 }
 
-// A literal with its dimensions in another order, as accumulators.
+// A literal's elements as accumulators, its dimensions in another order. Where both are as they were, the literal's own.
 template <class A>
-Array<A> reordered(const Literal& in, std::span<const int64_t> order) {
-  int64_t count = in.type().count();
-  int width = byte_width(in.type().element());
-  auto moved = make_array<std::byte>(count * width);
-  copy_transposed(moved.get(), in.bytes().data(), in.type().sizes(), order, width);
-  auto out = make_array<A>(count);
-  Kernel k = converter(in.type().element(), element_of<A>());
-  const std::byte* from = moved.get();
-  k.run(k, &from, reinterpret_cast<std::byte*>(out.get()), count);
-  return out;
-}
+class Reordered {
+ public:
+  Reordered(const Literal& in, std::span<const int64_t> order) : literal_(in) {
+    const std::byte* from = in.bytes().data();
+    int64_t count = in.type().count();
+    ElementType element = in.type().element();
+    int width = byte_width(element);
+    bool moves = !std::ranges::is_sorted(order), converts = element != element_of<A>();
+    Array<std::byte> moved;
+    if (moves || converts) owned_ = make_array<A>(count);
+    auto* to = reinterpret_cast<std::byte*>(owned_.get());
+    if (moves) {
+      if (converts) moved = make_array<std::byte>(count * width);
+      std::byte* place = converts ? moved.get() : to;
+      copy_transposed(place, from, in.type().sizes(), order, width);
+      from = place;
+    }
+    if (converts) {
+      Kernel k = converter(element, element_of<A>());
+      k.run(k, &from, to, count);
+    }
+    data_ = owned_ ? owned_.get() : reinterpret_cast<const A*>(from);
+  }
+  const A* get() const { return data_; }
 
-// Sums as elements of the result type, rounded once (integers wrap).
+ private:
+  Literal literal_;
+  Array<A> owned_;
+  const A* data_ = nullptr;
+};
+
+// The sums of a result: kept in the result itself when that has the accumulator's type, else rounded into it by finish().
 template <class A>
-void store_sums(std::byte* out, ElementType to, const A* sums, int64_t count) {
-  Kernel k = converter(element_of<A>(), to);
-  const auto* from = reinterpret_cast<const std::byte*>(sums);
-  k.run(k, &from, out, count);
-  if constexpr (!std::is_integral_v<A>)  // a conversion to the same type copies bits
-    for (int64_t i = 0; i < count && element_of<A>() == to; ++i) store(out, i, narrow<A>(widen(sums[i])));
-}
+class Sums {
+ public:
+  explicit Sums(Literal& out) : out_(out) {
+    if (out.type().element() != element_of<A>()) own_ = make_array<A>(out.type().count());
+  }
+  A* get() { return own_ ? own_.get() : reinterpret_cast<A*>(out_.mutable_bytes().data()); }
+  void finish() {
+    int64_t count = out_.type().count();
+    if (own_) {
+      Kernel k = converter(element_of<A>(), out_.type().element());
+      const auto* from = reinterpret_cast<const std::byte*>(own_.get());
+      k.run(k, &from, out_.mutable_bytes().data(), count);
+    } else if constexpr (!std::is_integral_v<A>) {
+      A* sums = get();
+      for (int64_t i = 0; i < count; ++i) sums[i] = narrow<A>(widen(sums[i]));  // canonical NaNs
+    }
+  }
+
+ private:
+  Literal& out_;
+  Array<A> own_;
+};
 
 template <class A>
 inline void add_product(A& sum, A a, A b) {

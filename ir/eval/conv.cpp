@@ -107,31 +107,27 @@ void conv_in_panels(const ConvSizes& s, const A* input, const A* kernel, A* outp
 
 template <class A>
 void convolve(Call& c, const ConvSizes& s, const ConvDims& d, std::byte* out) {
-  Array<A> input = reordered<A>(c.in[0], places(d.input_batch, d.input_spatial, d.input_feature));
+  Reordered<A> input(c.in[0], places(d.input_batch, d.input_spatial, d.input_feature));
   Ints kernel_order = d.kernel_spatial;
   kernel_order.push_back(d.kernel_input_feature);
   kernel_order.push_back(d.kernel_output_feature);
-  Array<A> kernel = reordered<A>(c.in[1], kernel_order);
-  Array<A> sums = make_array<A>(c.type.count());
+  Reordered<A> kernel(c.in[1], kernel_order);
+  Literal result = c.eval.allocate(c.type);  // in the order [batch][spatial][feature], whatever its type says
+  Sums<A> sums(result);
   if (s.group_outputs >= 32) conv_in_panels<A, 64>(s, input.get(), kernel.get(), sums.get());
   else if (s.group_outputs >= 4) conv_in_panels<A, 8>(s, input.get(), kernel.get(), sums.get());
   else conv_in_panels<A, 1>(s, input.get(), kernel.get(), sums.get());
-
-  // From [batch][spatial][feature] to the result's own order.
-  int width = byte_width(c.type.element());
-  auto rounded = make_array<std::byte>(c.type.count() * width);
-  store_sums(rounded.get(), c.type.element(), sums.get(), c.type.count());
+  sums.finish();
   Ints order = places(d.output_batch, d.output_spatial, d.output_feature), inverse(order.size()), sizes;
   for (size_t i = 0; i < order.size(); ++i) {
     inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
     sizes.push_back(c.type.dim(order[i]));
   }
-  copy_transposed(out, rounded.get(), sizes, inverse, width);
+  copy_transposed(out, result.bytes().data(), sizes, inverse, byte_width(c.type.element()));
 }
 
 Result<Literal> convolution_with(Call& c, const Window& window) {
   const auto& attr = c.attr<ConvAttr>();
-  if (!attr.sparsity.empty()) return c.eval.fail("a convolution with a sparsity_config can't be evaluated", ErrorKind::target);
   if (!attr.dims.input_unknown.empty() || !attr.dims.kernel_unknown.empty() || !attr.dims.output_unknown.empty())
     return c.eval.fail("a convolution with unknown dimensions ('?' in dim_labels) can't be evaluated", ErrorKind::target);
   Literal out = c.eval.allocate(c.type);

@@ -228,28 +228,29 @@ std::optional<Kernel> convert_kernel(const ElementwiseOp& e) {
   return std::nullopt;
 }
 
-void reinterpret_elements(const std::byte* in, ElementType from, std::byte* out, ElementType to, int64_t bits_total) {
-  int from_bits = bit_width(from), to_bits = bit_width(to);
-  if (from == to || (from_bits == to_bits && from_bits >= 8 && to != ElementType::pred)) {
-    std::memcpy(out, in, static_cast<size_t>(bits_total / to_bits * byte_width(to)));
-  } else if (from_bits >= 8 && to_bits >= 8) {  // little-endian bytes; no sub-byte element in sight
-    std::memcpy(out, in, static_cast<size_t>(bits_total / 8));
-    if (to == ElementType::pred)
-      for (int64_t i = 0; i < bits_total / 8; ++i) out[i] = std::byte{out[i] != std::byte{0}};
-  } else if (from_bits >= to_bits) {
-    int ratio = from_bits / to_bits;
-    for (int64_t i = 0; i < bits_total / from_bits; ++i) {
-      uint64_t code = element_code(in, i, byte_width(from), from_bits);
-      for (int part = 0; part < ratio; ++part)
-        set_element_code(out, i * ratio + part, to, code >> (part * to_bits) & ((uint64_t{1} << to_bits) - 1));
+void reinterpret_elements(const BitCast& c, const std::byte* in, std::byte* out) {
+  bool whole_bytes = c.from_bits % 8 == 0 && c.to_bits % 8 == 0;
+  if (c.from == c.to || whole_bytes) {
+    std::memcpy(out, in, static_cast<size_t>(c.bits_total / c.to_bits * byte_width(c.to)));
+    if (c.to == ElementType::pred)
+      for (int64_t i = 0; i < c.bits_total / c.to_bits; ++i) out[i] = std::byte{out[i] != std::byte{0}};
+    return;
+  }
+  int from_width = byte_width(c.from);
+  if (c.from_bits >= c.to_bits) {
+    int ratio = c.from_bits / c.to_bits;
+    uint64_t mask = c.to_bits == 64 ? ~uint64_t{0} : (uint64_t{1} << c.to_bits) - 1;
+    for (int64_t i = 0; i < c.bits_total / c.from_bits; ++i) {
+      uint64_t code = element_code(in, i, from_width, c.from_bits);
+      for (int part = 0; part < ratio; ++part) set_element_code(out, i * ratio + part, c.to, code >> (part * c.to_bits) & mask);
     }
   } else {
-    int ratio = to_bits / from_bits;
-    for (int64_t i = 0; i < bits_total / to_bits; ++i) {
+    int ratio = c.to_bits / c.from_bits;
+    for (int64_t i = 0; i < c.bits_total / c.to_bits; ++i) {
       uint64_t code = 0;
       for (int part = 0; part < ratio; ++part)
-        code |= element_code(in, i * ratio + part, byte_width(from), from_bits) << (part * from_bits);
-      set_element_code(out, i, to, code);
+        code |= element_code(in, i * ratio + part, from_width, c.from_bits) << (part * c.from_bits);
+      set_element_code(out, i, c.to, code);
     }
   }
 }

@@ -8,7 +8,13 @@
 
 namespace hloc::ir::eval {
 
-// `bits_total` bits of dense elements `from` as elements `to`: a wide element is its narrow ones, lowest bits first.
-void reinterpret_elements(const std::byte* in, ElementType from, std::byte* out, ElementType to, int64_t bits_total);
+// Elements of `from_bits` bits each under another type with elements of `to_bits`: a wide element is its narrow ones, lowest
+// bits first. There are `bits_total` bits in all.
+struct BitCast {
+  ElementType from, to;
+  int from_bits, to_bits;
+  int64_t bits_total;
+};
+void reinterpret_elements(const BitCast& cast, const std::byte* in, std::byte* out);
 
 }  // namespace hloc::ir::eval

@@ -49,14 +49,14 @@ DotSizes dot_sizes(Type lhs, Type rhs, const DotAttr& d, const Ints& rhs_group =
 template <class A>
 Literal dot_in(Call& c, const DotAttr& d, const Literal& lhs, const Literal& rhs) {
   DotSizes s = dot_sizes(lhs.type(), rhs.type(), d);
-  Array<A> a = reordered<A>(lhs, joined({d.lhs_batch, s.lhs_free, d.lhs_contracting}));
-  Array<A> b = reordered<A>(rhs, joined({d.rhs_batch, d.rhs_contracting, s.rhs_free}));
+  Reordered<A> a(lhs, joined({d.lhs_batch, s.lhs_free, d.lhs_contracting}));
+  Reordered<A> b(rhs, joined({d.rhs_batch, d.rhs_contracting, s.rhs_free}));
   Literal out = c.eval.allocate(c.type);
-  Array<A> sums = make_array<A>(s.batch * s.m * s.n);
+  Sums<A> sums(out);
   for (int64_t i = 0; i < s.batch; ++i)
     multiply_matrices(sums.get() + i * s.m * s.n, a.get() + i * s.m * s.depth, b.get() + i * s.depth * s.n, s.m,
                       s.depth, s.n);
-  store_sums(out.mutable_bytes().data(), c.type.element(), sums.get(), c.type.count());
+  sums.finish();
   return out;
 }
 
@@ -84,8 +84,8 @@ template <class A>
 void ragged_rows(const RaggedDotAttr& r, const Groups& groups, const Literal& lhs, const Literal& rhs, A* sums) {
   const DotAttr& d = r.dot;
   DotSizes s = dot_sizes(lhs.type(), rhs.type(), d, r.rhs_group);
-  Array<A> a = reordered<A>(lhs, joined({d.lhs_batch, s.lhs_free, d.lhs_contracting}));
-  Array<A> b = reordered<A>(rhs, joined({r.rhs_group, d.rhs_batch, d.rhs_contracting, s.rhs_free}));
+  Reordered<A> a(lhs, joined({d.lhs_batch, s.lhs_free, d.lhs_contracting}));
+  Reordered<A> b(rhs, joined({r.rhs_group, d.rhs_batch, d.rhs_contracting, s.rhs_free}));
   int64_t ragged = lhs.type().dim(r.lhs_ragged[0]), before = 1;
   for (int64_t dim : s.lhs_free)
     if (dim < r.lhs_ragged[0]) before *= lhs.type().dim(dim);
@@ -110,8 +110,8 @@ template <class A>
 void ragged_depth(const RaggedDotAttr& r, const Groups& groups, const Literal& lhs, const Literal& rhs, A* sums) {
   const DotAttr& d = r.dot;
   DotSizes s = dot_sizes(lhs.type(), rhs.type(), d);
-  Array<A> a = reordered<A>(lhs, joined({d.lhs_batch, d.lhs_contracting, s.lhs_free}));
-  Array<A> b = reordered<A>(rhs, joined({d.rhs_batch, d.rhs_contracting, s.rhs_free}));
+  Reordered<A> a(lhs, joined({d.lhs_batch, d.lhs_contracting, s.lhs_free}));
+  Reordered<A> b(rhs, joined({d.rhs_batch, d.rhs_contracting, s.rhs_free}));
   Ints depth_sizes;
   size_t ragged_place = 0;
   for (int64_t dim : d.lhs_contracting) {
@@ -129,7 +129,7 @@ void ragged_depth(const RaggedDotAttr& r, const Groups& groups, const Literal& l
         if (group[static_cast<size_t>(at[ragged_place])] == g) kept.push_back(from);
       auto depth = static_cast<int64_t>(kept.size());
       for (int64_t source : kept) {
-        for (int64_t row = 0; row < s.m; ++row) left[static_cast<size_t>(row * depth + k)] = a[static_cast<size_t>(source * s.m + row)];
+        for (int64_t row = 0; row < s.m; ++row) left[static_cast<size_t>(row * depth + k)] = a.get()[source * s.m + row];
         std::copy_n(b.get() + source * s.n, s.n, right.get() + k * s.n);
         ++k;
       }
@@ -141,10 +141,10 @@ void ragged_depth(const RaggedDotAttr& r, const Groups& groups, const Literal& l
 Literal scaled(Call& c, const Literal& values, const Literal& scales, Type type) {
   Ints order(static_cast<size_t>(type.rank()));
   std::iota(order.begin(), order.end(), int64_t{0});
-  Array<float> v = reordered<float>(values, order);
+  Reordered<float> v(values, order);
   Ints scale_order(static_cast<size_t>(scales.type().rank()));
   std::iota(scale_order.begin(), scale_order.end(), int64_t{0});
-  Array<float> factor = reordered<float>(scales, scale_order);
+  Reordered<float> factor(scales, scale_order);
   Ints sizes = type.sizes(), strides = strides_of(scales.type().sizes());
   Literal out = c.eval.allocate(type);
   auto to = out.mutable_data<float>();
@@ -155,7 +155,7 @@ Literal scaled(Call& c, const Literal& values, const Literal& scales, Type type)
       int64_t run = sizes[d] / scales.type().dim(static_cast<int64_t>(d));
       place += at[d] / run * strides[d];
     }
-    to[static_cast<size_t>(flat)] = v[static_cast<size_t>(flat)] * factor[static_cast<size_t>(place)];
+    to[static_cast<size_t>(flat)] = v.get()[flat] * factor.get()[place];
   }
   return out;
 }
@@ -188,10 +188,10 @@ Result<Literal> eval_ragged_dot(Call& c) {
   Groups groups(c.in[2]);
   visit_accumulator(c.type.element(), [&](auto zero) {
     using A = decltype(zero);
-    Array<A> sums = make_array<A>(c.type.count());
+    Sums<A> sums(out);
     if (is_in(r.dot.lhs_contracting, dim)) ragged_depth<A>(r, groups, c.in[0], c.in[1], sums.get());
     else ragged_rows<A>(r, groups, c.in[0], c.in[1], sums.get());
-    store_sums(out.mutable_bytes().data(), c.type.element(), sums.get(), c.type.count());
+    sums.finish();
   });
   return out;
 }

@@ -21,7 +21,7 @@ ReducerInput::ReducerInput(const Literal& literal, ElementType wanted) : literal
   bytes_ = converted_.data();
 }
 
-Result<Reducer> Reducer::make(Call& c, const Computation& computation, size_t count) {
+Result<Reducer> Reducer::make(Call& c, const Computation& computation, size_t count, bool wide) {
   Body& body = c.eval.body(computation);
   std::vector<Type> types = leaves(c.type);
   if (computation.parameters().size() != 2 * count || body.result_count() != count || types.size() != count)
@@ -30,7 +30,7 @@ Result<Reducer> Reducer::make(Call& c, const Computation& computation, size_t co
   Reducer r;
   r.body_ = &body;
   bool accumulates = body.fold_op() == Op::Add || body.fold_op() == Op::Multiply;
-  if (accumulates && is_float(body.result(0)) && bit_width(body.result(0)) < 32) {
+  if (wide && accumulates && is_float(body.result(0)) && bit_width(body.result(0)) < 32) {
     static constexpr ElementType both[] = {ElementType::f32, ElementType::f32};
     r.wide_ = elementwise_kernel({*body.fold_op(), NoAttr(), both, ElementType::f32});
   }
@@ -59,7 +59,7 @@ Literal Reducer::result(Call& c) {
 
 Result<Literal> eval_reduce(Call& c) {
   size_t count = c.in.size() / 2;
-  auto made = Reducer::make(c, c.v->callee(0), count);
+  auto made = Reducer::make(c, c.v->callee(0), count, true);
   if (!made) return made.error();
   Reducer& r = *made;
   Ints sizes = c.in[0].type().sizes(), kept;

@@ -11,6 +11,8 @@ namespace hloc::ir::eval {
 class ReducerInput {
  public:
   ReducerInput(const Literal& literal, ElementType wanted);
+  ReducerInput(ReducerInput&&) = default;  // a copy would point into the original
+  ReducerInput& operator=(ReducerInput&&) = default;
   const std::byte* at(int64_t i) const { return bytes_ + i * width_; }
   int width() const { return width_; }
 
@@ -21,12 +23,12 @@ class ReducerInput {
   int width_ = 0;
 };
 
-// f16, bf16 and narrower floats are added up (or multiplied) in f32 and rounded once at the end, as dot does; any other
-// body gives each step in the element's own type.
+// With `wide`, f16, bf16 and narrower floats are added up (or multiplied) in f32 and rounded once at the end, as dot does;
+// else each step is rounded to the element's own type.
 class Reducer {
  public:
   // `count` arrays from operand `first` on and as many initial values after them; results filled with those.
-  static Result<Reducer> make(Call& c, const Computation& computation, size_t count);
+  static Result<Reducer> make(Call& c, const Computation& computation, size_t count, bool wide);
 
   // acc[i] = f(acc[i], in[i]) for i < n; `in` are the accumulators, then the elements.
   Result<void> combine(std::span<const std::byte* const> in, std::span<std::byte* const> acc, int64_t n) {

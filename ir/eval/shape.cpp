@@ -216,16 +216,18 @@ Result<Literal> eval_set_dimension_size(Call& c) {
   return c.in[0];
 }
 
+// A pred counts as one bit here.
 Result<Literal> eval_bitcast_convert(Call& c) {
   const Literal& in = c.in[0];
-  int64_t bits = in.type().count() * bit_width(in.type().element());
-  bool wide_and_narrow = std::max(bit_width(in.type().element()), bit_width(c.type.element())) > 64 &&
-                         std::min(bit_width(in.type().element()), bit_width(c.type.element())) < 8;
-  if (bits != c.type.count() * bit_width(c.type.element()) || wide_and_narrow)
+  ElementType from = in.type().element(), to = c.type.element();
+  auto bits_of_cast = [](ElementType t) { return t == ElementType::pred ? 1 : bit_width(t); };
+  BitCast cast{from, to, bits_of_cast(from), bits_of_cast(to), in.type().count() * bits_of_cast(from)};
+  bool too_wide = std::max(cast.from_bits, cast.to_bits) > 64 && std::min(cast.from_bits, cast.to_bits) < 8;
+  if (cast.bits_total != c.type.count() * cast.to_bits || too_wide)
     return c.eval.fail(fmt::format("the bits of {} elements of {} are not {} elements of {}", in.type().count(),
-                                   name_of(in.type().element()), c.type.count(), name_of(c.type.element())));
+                                   name_of(from), c.type.count(), name_of(to)));
   Literal out = c.eval.allocate(c.type);
-  reinterpret_elements(in.bytes().data(), in.type().element(), out.mutable_bytes().data(), c.type.element(), bits);
+  reinterpret_elements(cast, in.bytes().data(), out.mutable_bytes().data());
   return out;
 }
 
@@ -241,15 +243,16 @@ Result<Literal> eval_bitcast(Call& c) {
   if (from.layout().is_row_major() && c.type.layout().is_row_major() && from.element() == c.type.element() &&
       from.count() == c.type.count())
     return in.with_type(c.type);
-  int64_t bits = from.count() * bit_width(from.element());
-  if (bits != c.type.count() * bit_width(c.type.element()))
+  BitCast cast{from.element(), c.type.element(), bit_width(from.element()), bit_width(c.type.element()),
+               from.count() * bit_width(from.element())};
+  bool too_wide = std::max(cast.from_bits, cast.to_bits) > 64 && std::min(cast.from_bits, cast.to_bits) < 8;
+  if (cast.bits_total != c.type.count() * cast.to_bits || too_wide)
     return c.eval.fail("a bitcast keeps the number of bytes");
   Literal physical = c.eval.allocate(from);
   copy_transposed(physical.mutable_bytes().data(), in.bytes().data(), from.sizes(), physical_order(from.layout()),
                   element_width(from));
   Literal reinterpreted = c.eval.allocate(c.type);
-  reinterpret_elements(physical.bytes().data(), from.element(), reinterpreted.mutable_bytes().data(), c.type.element(),
-                       bits);
+  reinterpret_elements(cast, physical.bytes().data(), reinterpreted.mutable_bytes().data());
   Literal out = c.eval.allocate(c.type);
   // order[d] is the result's dimension at place d of the physical order; its inverse leads back.
   Ints order = physical_order(c.type.layout()), physical_sizes, inverse(order.size());

@@ -15,21 +15,54 @@ bool is_whole_row(const WindowDim& w) {
   return w.size == 1 && w.stride == 1 && w.pad_low == 0 && w.pad_high == 0 && w.lhs_dilate == 1;
 }
 
-// Calls f(flat index into the operand) for each window position of result element `at` that is an element.
-template <class F>
-Result<void> for_window(const Window& window, const Ints& window_sizes, const Ints& at, const Ints& sizes,
-                        const Ints& strides, F f) {
-  for (Odometer k(window_sizes); k.valid(); k.next()) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < window.size() && flat >= 0; ++d) {
-      int64_t position = window_position(window[d], at[d], k[d], sizes[d]);
-      flat = position < 0 ? -1 : flat + position * strides[d];
-    }
-    if (flat < 0) continue;
-    if (Result<void> ok = f(flat); !ok) return ok;
+// The elements of one dimension that the window of result element `o` holds, in the window's order. Walks the window or
+// the dimension, whichever is shorter: padding may make either enormous.
+Ints positions_in_window(const WindowDim& w, int64_t o, int64_t size) {
+  Ints out;
+  if (w.size <= size) {
+    for (int64_t k = 0; k < w.size; ++k)
+      if (int64_t at = window_position(w, o, k, size); at >= 0) out.push_back(at);
+    return out;
   }
-  return {};
+  for (int64_t at = 0; at < size; ++at) {
+    int64_t from_start = at * w.lhs_dilate + w.pad_low - o * w.stride;
+    if (from_start >= 0 && from_start % w.rhs_dilate == 0 && from_start / w.rhs_dilate < w.size) out.push_back(at);
+  }
+  if (w.reversal) std::ranges::reverse(out);
+  return out;
 }
+
+// Walks the windows of an operand: move() to a result element, then each() calls f(flat index) for its elements.
+class WindowWalk {
+ public:
+  WindowWalk(const Window& window, Ints sizes)
+      : window_(window), sizes_(std::move(sizes)), strides_(strides_of(sizes_)), at_(sizes_.size(), -1),
+        positions_(sizes_.size()), counts_(sizes_.size()) {}
+
+  void move(const Ints& result_index) {
+    for (size_t d = 0; d < at_.size(); ++d) {
+      if (at_[d] == result_index[d]) continue;
+      at_[d] = result_index[d];
+      positions_[d] = positions_in_window(window_[d], at_[d], sizes_[d]);
+      counts_[d] = static_cast<int64_t>(positions_[d].size());
+    }
+  }
+  template <class F>
+  Result<void> each(F f) const {
+    for (Odometer k(counts_); k.valid(); k.next()) {
+      int64_t flat = 0;
+      for (size_t d = 0; d < at_.size(); ++d) flat += positions_[d][static_cast<size_t>(k[d])] * strides_[d];
+      if (Result<void> ok = f(flat); !ok) return ok;
+    }
+    return {};
+  }
+
+ private:
+  const Window& window_;
+  Ints sizes_, strides_, at_;
+  std::vector<Ints> positions_;
+  Ints counts_;
+};
 
 // A window attribute without dimensions means 1 in each.
 Window full_window(const Window& window, size_t rank) { return window.empty() ? Window(rank) : window; }
@@ -38,12 +71,11 @@ Window full_window(const Window& window, size_t rank) { return window.empty() ? 
 
 Result<Literal> eval_reduce_window(Call& c) {
   size_t count = c.in.size() / 2;
-  auto made = Reducer::make(c, c.v->callee(0), count);
+  auto made = Reducer::make(c, c.v->callee(0), count, false);
   if (!made) return made.error();
   Reducer& r = *made;
-  Ints sizes = c.in[0].type().sizes(), strides = strides_of(sizes), out_sizes = r.result_type(0).sizes();
+  Ints sizes = c.in[0].type().sizes(), out_sizes = r.result_type(0).sizes();
   Window window = full_window(c.attr<WindowAttr>().window, sizes.size());
-  Ints window_sizes = window_sizes_of(window);
   // Where the window leaves the last dimension alone, whole rows are combined at once.
   int64_t row = !sizes.empty() && is_whole_row(window.back()) && sizes.back() == out_sizes.back() ? sizes.back() : 1;
   Ints walked = out_sizes;
@@ -51,15 +83,17 @@ Result<Literal> eval_reduce_window(Call& c) {
   Ints out_strides = strides_of(out_sizes);
   std::vector<const std::byte*> in(2 * count);
   std::vector<std::byte*> acc(count);
+  WindowWalk walk(window, sizes);
   for (Odometer o(walked); o.valid(); o.next()) {
     int64_t to = o.dot(out_strides);
+    walk.move(o.index());
     for (size_t k = 0; k < count; ++k) in[k] = acc[k] = r.accumulators(k) + to * r.input(k).width();
     auto combine = [&](int64_t from) -> Result<void> {
       for (size_t k = 0; k < count; ++k) in[count + k] = r.input(k).at(from);
       if (row == 1 && r.is_fold()) return r.fold(acc[0], in[1], 1), Result<void>();
       return r.combine(in, acc, row);
     };
-    if (auto ok = for_window(window, window_sizes, o.index(), sizes, strides, combine); !ok) return ok.error();
+    if (auto ok = walk.each(combine); !ok) return ok.error();
   }
   return r.result(c);
 }
@@ -72,9 +106,9 @@ Result<Literal> eval_select_and_scatter(Call& c) {
   Literal result = c.eval.allocate(c.type);
   std::byte* out = result.mutable_bytes().data();
   fill_elements(out, c.type.count(), init.bytes().data(), width);
-  Ints sizes = operand.type().sizes(), strides = strides_of(sizes), source_sizes = source.type().sizes();
+  Ints sizes = operand.type().sizes(), source_sizes = source.type().sizes();
   Window window = full_window(c.attr<WindowAttr>().window, sizes.size());
-  Ints window_sizes = window_sizes_of(window);
+  WindowWalk walk(window, sizes);
   int64_t source_at = 0;
   for (Odometer o(source_sizes); o.valid(); o.next(), ++source_at) {
     int64_t best = -1;
@@ -88,7 +122,8 @@ Result<Literal> eval_select_and_scatter(Call& c) {
       if (!keep) best = at;
       return {};
     };
-    if (auto ok = for_window(window, window_sizes, o.index(), sizes, strides, consider); !ok) return ok.error();
+    walk.move(o.index());
+    if (auto ok = walk.each(consider); !ok) return ok.error();
     if (best < 0) continue;
     std::byte* to = out + best * width;
     const std::byte* pair[] = {to, source.bytes().data() + source_at * width};
