@@ -36,7 +36,8 @@ class DeepEqual {
     if constexpr (std::is_same_v<T, Type>) return types(a, b);
     else if constexpr (std::is_same_v<T, Literal>) return literals(a, b);
     else if constexpr (std::is_floating_point_v<T>) return std::memcmp(&a, &b, sizeof(T)) == 0;
-    else if constexpr (requires { a.fields(); }) return tuples(a.fields(), b.fields(), std::make_index_sequence<std::tuple_size_v<decltype(a.fields())>>());
+    else if constexpr (requires { a.fields(); })
+      return tuples(a.fields(), b.fields(), std::make_index_sequence<std::tuple_size_v<decltype(a.fields())>>());
     else return a == b;
   }
   template <class T>

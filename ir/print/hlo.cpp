@@ -9,7 +9,7 @@
 namespace hloc::ir {
 namespace {
 
-struct PrintRow {
+struct HloPrintRow {
   std::string_view name;
   HloPresence presence;
   const HloOps* ops;
@@ -27,7 +27,7 @@ bool is_usual(form::CollectiveDims, const CollectiveAttr& value, const Collectiv
   return !value.has_dims && value.split_dim < 0;
 }
 
-constexpr PrintRow print_rows[] = {
+constexpr HloPrintRow hlo_print_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)                        \
   {text, HloPresence::presence, &hlo_set::ops, attr_index<Struct>(),                              \
    [](const Attr& attr) {                                                                         \
@@ -46,12 +46,12 @@ constexpr PrintRow print_rows[] = {
 #undef HLOC_HLO_MODULE
 };
 
-std::span<const PrintRow* const> rows_of(Op op) {
+std::span<const HloPrintRow* const> hlo_print_rows_of(Op op) {
   static const auto by_op = [] {
-    std::vector<std::vector<const PrintRow*>> table(all_ops().size());
+    std::vector<std::vector<const HloPrintRow*>> table(all_ops().size());
     for (size_t i = 0; i < table.size(); ++i) {
       size_t attr = default_attr(static_cast<Op>(i)).index();
-      for (const PrintRow& row : print_rows)
+      for (const HloPrintRow& row : hlo_print_rows)
         if (row.attr == attr && row.ops->contains(static_cast<Op>(i))) table[i].push_back(&row);
     }
     return table;
@@ -61,7 +61,7 @@ std::span<const PrintRow* const> rows_of(Op op) {
 
 // Appends `before` and `name=value` when the member differs from a default-constructed struct's.
 template <class T, class Form>
-void append_member(HloFormPrinter p, std::string_view before, std::string_view name, const T& value, const T& fallback, Form form) {
+void append_hlo_member(HloFormPrinter p, std::string_view before, std::string_view name, const T& value, const T& fallback, Form form) {
   if (value == fallback) return;
   p.out += before;
   p.out += name;
@@ -69,7 +69,7 @@ void append_member(HloFormPrinter p, std::string_view before, std::string_view n
   p.print(form, value);
 }
 
-void append_member(HloFormPrinter p, std::string_view before, std::string_view name,
+void append_hlo_member(HloFormPrinter p, std::string_view before, std::string_view name,
                    const std::vector<std::pair<std::string, std::string>>& value,
                    const std::vector<std::pair<std::string, std::string>>&, form::Unknown) {
   for (const auto& [key, text] : value)
@@ -188,7 +188,7 @@ void HloPrinter::instruction(const Computation& computation, Value v) {
 }
 
 void HloPrinter::attributes(Value v) {
-  for (const PrintRow* row : rows_of(v->op)) {
+  for (const HloPrintRow* row : hlo_print_rows_of(v->op)) {
     if (row->presence == HloPresence::optional && row->usual(*v->attr)) continue;
     out_ += ", ";
     out_ += row->name;
@@ -229,7 +229,7 @@ void HloPrinter::extras(const Computation& computation, const Extras& e) {
     append_sharding(out_, *e.sharding);
   }
   if (!e.parameter_replication.empty()) out_ += ", parameter_replication=" + e.parameter_replication;
-  append_member(p, ", ", "frontend_attributes", e.frontend_attributes, {}, form::Frontend{});
+  append_hlo_member(p, ", ", "frontend_attributes", e.frontend_attributes, {}, form::Frontend{});
   if (!e.control_predecessors.empty()) {
     out_ += ", control-predecessors={";
     for (size_t i = 0; i < e.control_predecessors.size(); ++i) {
@@ -256,7 +256,7 @@ void HloPrinter::metadata(const Metadata& a) {
 #define HLOC_HLO_METADATA(text, member, form_type)                                         \
   {                                                                                        \
     auto get = [](const Metadata& a) -> const auto& { return member; };                    \
-    append_member(p, out_.size() == start ? "" : " ", text, get(a), get(usual), form_type{}); \
+    append_hlo_member(p, out_.size() == start ? "" : " ", text, get(a), get(usual), form_type{}); \
   }
 #define HLOC_HLO_MODULE(text, member, form_type)
 #include "ir/hlo_attributes.def"
@@ -296,7 +296,7 @@ void HloPrinter::header(const Module& module) {
 #define HLOC_HLO_MODULE(text, member, form_type)                             \
   {                                                                          \
     auto get = [](const ModuleConfig& a) -> const auto& { return member; };  \
-    append_member(p, ", ", text, get(config), get(usual), form_type{});      \
+    append_hlo_member(p, ", ", text, get(config), get(usual), form_type{});      \
   }
 #include "ir/hlo_attributes.def"
 #undef HLOC_HLO_ATTRIBUTE

@@ -8,7 +8,7 @@
 namespace hloc::ir {
 namespace {
 
-void append_between(std::string& out, char open, const Ints& numbers, char close) {
+void append_hlo_numbers(std::string& out, char open, const Ints& numbers, char close) {
   out += open;
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) out += ',';
@@ -19,7 +19,7 @@ void append_between(std::string& out, char open, const Ints& numbers, char close
 
 // A text for each entry, with `separator` between them.
 template <class List, class F>
-void append_separated(std::string& out, const List& list, std::string_view separator, F&& entry) {
+void append_hlo_separated(std::string& out, const List& list, std::string_view separator, F&& entry) {
   bool first = true;
   for (const auto& item : list) {
     if (!first) out += separator;
@@ -28,7 +28,7 @@ void append_separated(std::string& out, const List& list, std::string_view separ
   }
 }
 
-void append_real(std::string& out, double value) {
+void append_hlo_real(std::string& out, double value) {
   append_element(out, ElementType::f64, reinterpret_cast<const std::byte*>(&value));
 }
 
@@ -41,7 +41,7 @@ void append_window_part(std::string& out, const Window& window, std::string_view
   if (out.back() != '{') out += ' ';
   out += name;
   out += '=';
-  append_separated(out, window, "x", put);
+  append_hlo_separated(out, window, "x", put);
 }
 
 void append_labels(std::string& out, size_t rank, char letter_a, int64_t a, char letter_b, int64_t b, const Ints& spatial) {
@@ -58,19 +58,19 @@ void append_labels(std::string& out, size_t rank, char letter_a, int64_t a, char
 }  // namespace
 
 void append_iota_tile(std::string& out, const IotaTile& tile) {
-  append_between(out, '[', tile.dims, ']');
+  append_hlo_numbers(out, '[', tile.dims, ']');
   out += "<=";
-  append_between(out, '[', tile.reshape, ']');
+  append_hlo_numbers(out, '[', tile.reshape, ']');
   if (tile.transpose.empty()) return;
   out += 'T';
-  append_between(out, '(', tile.transpose, ')');
+  append_hlo_numbers(out, '(', tile.transpose, ')');
 }
 
 void append_sharding(std::string& out, const Sharding& s) {
   out += '{';
   switch (s.kind) {
     case Sharding::tuple:
-      append_separated(out, s.parts, ", ", [&](const Sharding& part) { append_sharding(out, part); });
+      append_hlo_separated(out, s.parts, ", ", [&](const Sharding& part) { append_sharding(out, part); });
       break;
     case Sharding::named: out += s.named_text; break;
     case Sharding::tiled:
@@ -78,8 +78,8 @@ void append_sharding(std::string& out, const Sharding& s) {
       if (s.is_iota) {
         append_iota_tile(out, s.iota);
       } else {
-        append_between(out, '[', s.tile, ']');
-        append_separated(out, s.devices, ",", [&](int64_t device) { append_integer(out, device); });
+        append_hlo_numbers(out, '[', s.tile, ']');
+        append_hlo_separated(out, s.devices, ",", [&](int64_t device) { append_integer(out, device); });
       }
       break;
     case Sharding::replicated:
@@ -95,7 +95,7 @@ void append_sharding(std::string& out, const Sharding& s) {
   if (s.replicate_last) out += " last_tile_dim_replicate";
   if (!s.last_tile_dims.empty()) {
     out += " last_tile_dims={";
-    append_separated(out, s.last_tile_dims, ", ", [&](Sharding::Kind kind) { out += HloWords<Sharding::Kind>::list[kind]; });
+    append_hlo_separated(out, s.last_tile_dims, ", ", [&](Sharding::Kind kind) { out += HloWords<Sharding::Kind>::list[kind]; });
     out += '}';
   }
   if (s.shard_as >= 0) {
@@ -124,14 +124,14 @@ void append_frontend_attribute(std::string& out, const FrontendAttribute& attrib
 
 void HloFormPrinter::print(form::Integer, int64_t value) { append_integer(out, value); }
 void HloFormPrinter::print(form::Integer, const std::optional<int64_t>& value) { append_integer(out, *value); }
-void HloFormPrinter::print(form::Real, double value) { append_real(out, value); }
+void HloFormPrinter::print(form::Real, double value) { append_hlo_real(out, value); }
 void HloFormPrinter::print(form::Flag, bool value) { out += value ? "true" : "false"; }
-void HloFormPrinter::print(form::Ints, const Ints& value) { append_between(out, '{', value, '}'); }
-void HloFormPrinter::print(form::OneInt, int64_t value) { append_between(out, '{', {value}, '}'); }
+void HloFormPrinter::print(form::Ints, const Ints& value) { append_hlo_numbers(out, '{', value, '}'); }
+void HloFormPrinter::print(form::OneInt, int64_t value) { append_hlo_numbers(out, '{', {value}, '}'); }
 
 void HloFormPrinter::print(form::IntLists, const std::vector<Ints>& value) {
   out += '{';
-  append_separated(out, value, ",", [&](const Ints& list) { append_between(out, '{', list, '}'); });
+  append_hlo_separated(out, value, ",", [&](const Ints& list) { append_hlo_numbers(out, '{', list, '}'); });
   out += '}';
 }
 
@@ -139,7 +139,7 @@ void HloFormPrinter::print(form::Quoted, std::string_view value) { append_quoted
 
 void HloFormPrinter::print(form::Words, const std::vector<Precision>& value) {
   out += '{';
-  append_separated(out, value, ",", [&](Precision p) { print(form::Word{}, p); });
+  append_hlo_separated(out, value, ",", [&](Precision p) { print(form::Word{}, p); });
   out += '}';
 }
 
@@ -153,9 +153,9 @@ void HloFormPrinter::print(form::Accuracy, const ResultAccuracy& value) {
     return;
   }
   out += "{tolerance={atol=";
-  append_real(out, value.atol);
+  append_hlo_real(out, value.atol);
   out += ",rtol=";
-  append_real(out, value.rtol);
+  append_hlo_real(out, value.rtol);
   out += ",ulps=";
   append_integer(out, value.ulps);
   out += "}}";
@@ -225,7 +225,7 @@ void HloFormPrinter::print(form::DimLabels, const ConvDims& d) {
 void HloFormPrinter::print(form::DimLabels, const std::optional<ConvDims>& value) { print(form::DimLabels{}, *value); }
 
 void HloFormPrinter::print(form::CollectiveDims, const CollectiveAttr& value) {
-  append_between(out, '{', value.has_dims ? value.dims : Ints{value.split_dim}, '}');
+  append_hlo_numbers(out, '{', value.has_dims ? value.dims : Ints{value.split_dim}, '}');
 }
 
 void HloFormPrinter::print(form::Groups, const ReplicaGroups& value) {
@@ -239,12 +239,12 @@ void HloFormPrinter::print(form::Groups, const ReplicaGroups& value) {
 
 void HloFormPrinter::print(form::Aliases, const std::vector<OperandAlias>& value) {
   out += '{';
-  append_separated(out, value, ", ", [&](const OperandAlias& a) {
-    append_between(out, '{', a.output, '}');
+  append_hlo_separated(out, value, ", ", [&](const OperandAlias& a) {
+    append_hlo_numbers(out, '{', a.output, '}');
     out += ": (";
     append_integer(out, a.operand);
     out += ", ";
-    append_between(out, '{', a.index, '}');
+    append_hlo_numbers(out, '{', a.index, '}');
     out += ')';
   });
   out += '}';
@@ -254,7 +254,7 @@ void HloFormPrinter::print(form::Shape, Type value) { append_type(out, value); }
 
 void HloFormPrinter::print(form::Shapes, const std::optional<std::vector<Type>>& value) {
   out += '{';
-  append_separated(out, *value, ", ", [&](Type type) { append_type(out, type); });
+  append_hlo_separated(out, *value, ", ", [&](Type type) { append_type(out, type); });
   out += '}';
 }
 
@@ -263,7 +263,7 @@ void HloFormPrinter::print(form::DomainText, const std::string& value) { out += 
 
 void HloFormPrinter::print(form::EntryLayout, const std::optional<ModuleConfig::EntryLayout>& value) {
   out += "{(";
-  append_separated(out, value->parameters, ", ", [&](Type type) { append_type(out, type); });
+  append_hlo_separated(out, value->parameters, ", ", [&](Type type) { append_type(out, type); });
   out += ")->";
   append_type(out, value->result);
   out += '}';
@@ -271,12 +271,12 @@ void HloFormPrinter::print(form::EntryLayout, const std::optional<ModuleConfig::
 
 void HloFormPrinter::print(form::ModuleAliases, const std::vector<AliasEntry>& value) {
   out += "{ ";
-  append_separated(out, value, ", ", [&](const AliasEntry& a) {
-    append_between(out, '{', a.output, '}');
+  append_hlo_separated(out, value, ", ", [&](const AliasEntry& a) {
+    append_hlo_numbers(out, '{', a.output, '}');
     out += ": (";
     append_integer(out, a.parameter);
     out += ", ";
-    append_between(out, '{', a.index, '}');
+    append_hlo_numbers(out, '{', a.index, '}');
     if (a.kind_written) out += a.must_alias ? ", must-alias" : ", may-alias";
     out += ')';
   });
@@ -285,11 +285,11 @@ void HloFormPrinter::print(form::ModuleAliases, const std::vector<AliasEntry>& v
 
 void HloFormPrinter::print(form::Donors, const std::vector<DonorEntry>& value) {
   out += "{ ";
-  append_separated(out, value, ", ", [&](const DonorEntry& d) {
+  append_hlo_separated(out, value, ", ", [&](const DonorEntry& d) {
     out += '(';
     append_integer(out, d.parameter);
     out += ", ";
-    append_between(out, '{', d.index, '}');
+    append_hlo_numbers(out, '{', d.index, '}');
     out += ')';
   });
   out += " }";
@@ -297,13 +297,13 @@ void HloFormPrinter::print(form::Donors, const std::vector<DonorEntry>& value) {
 
 void HloFormPrinter::print(form::Flags, const std::vector<bool>& value) {
   out += '{';
-  append_separated(out, value, ",", [&](bool flag) { out += flag ? "true" : "false"; });
+  append_hlo_separated(out, value, ",", [&](bool flag) { out += flag ? "true" : "false"; });
   out += '}';
 }
 
 void HloFormPrinter::print(form::Frontend, const FrontendAttributes& value) {
   out += '{';
-  append_separated(out, value, ",", [&](const FrontendAttribute& a) { append_frontend_attribute(out, a); });
+  append_hlo_separated(out, value, ",", [&](const FrontendAttribute& a) { append_frontend_attribute(out, a); });
   out += '}';
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view hlo_type_names[] = {
 #undef HLOC_X
         "token", "opaque"};
 
-void append_list(std::string& out, const Ints& numbers) {
+void append_hlo_list(std::string& out, const Ints& numbers) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) out += ',';
     append_integer(out, numbers[i]);
@@ -57,7 +57,7 @@ void append_layout_extras(std::string& out, const LayoutExtras& x) {
     out += '(';
     append_integer(out, split.dimension);
     out += ':';
-    append_list(out, split.indices);
+    append_hlo_list(out, split.indices);
     out += ')';
   }
   if (!x.physical_shape.empty()) append_in_parentheses(out, "P", x.physical_shape);
@@ -82,13 +82,13 @@ void append_array_type(std::string& out, Type type) {
   bool extras = layout.extras != LayoutExtras{};
   if (layout.minor_to_major.empty() && !extras) return;
   out += '{';
-  append_list(out, layout.minor_to_major);
+  append_hlo_list(out, layout.minor_to_major);
   if (extras) append_layout_extras(out, layout.extras);
   out += '}';
 }
 
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool in_name(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; }
+bool starts_hlo_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool in_hlo_name(char c) { return starts_hlo_name(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; }
 
 // The length of the valid UTF-8 sequence at the start of `s`, 0 when there is none.
 size_t utf8_length(std::string_view s) {
@@ -103,7 +103,7 @@ size_t utf8_length(std::string_view s) {
   return overlong || outside ? 0 : n;
 }
 
-void append_dense(std::string& out, const Literal& literal) {
+void append_hlo_dense(std::string& out, const Literal& literal) {
   Type type = literal.type();
   auto rank = static_cast<size_t>(type.rank());
   const std::byte* element = literal.bytes().data();
@@ -191,7 +191,7 @@ void append_literal_with(std::string& out, const Literal& whole, int64_t elide_a
         out += ' ';
       }
       if (elided) out += "{...}";
-      else if (literal->type().is_array()) append_dense(out, *literal);
+      else if (literal->type().is_array()) append_hlo_dense(out, *literal);
     }
     while (!open.empty() && open.back().next == open.back().tuple->parts().size()) {
       out += ')';
@@ -240,9 +240,9 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 HloNameKind classify_name(std::string_view name) {
-  if (name.empty() || !starts_name(name[0])) return HloNameKind::illegal;
+  if (name.empty() || !starts_hlo_name(name[0])) return HloNameKind::illegal;
   for (char c : name)
-    if (!in_name(c)) return HloNameKind::illegal;
+    if (!in_hlo_name(c)) return HloNameKind::illegal;
   for (std::string_view word : hlo_type_names)
     if (word == name) return HloNameKind::type_name;
   for (std::string_view word : hlo_keywords)
@@ -259,8 +259,8 @@ std::string legal_name(std::string_view name) {
   }
   std::string out(name);
   for (char& c : out)
-    if (!in_name(c)) c = '_';
-  if (out.empty() || !starts_name(out[0])) out.insert(0, 1, '_');
+    if (!in_hlo_name(c)) c = '_';
+  if (out.empty() || !starts_hlo_name(out[0])) out.insert(0, 1, '_');
   return classify_name(out) == HloNameKind::plain ? out : out + '_';
 }
 

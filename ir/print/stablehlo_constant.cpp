@@ -106,7 +106,8 @@ std::string StableHloPrinter::constant(const Literal& literal) const { return de
 
 // A broadcast of a scalar constant prints as a constant with one value.
 bool StableHloPrinter::is_splat(Value v) const {
-  return v->op == Op::Broadcast && v->operand(0)->op == Op::Constant && v->operand(0)->type.is_scalar() && v->type.is_static() && !v->type->quant;
+  return v->op == Op::Broadcast && v->operand(0)->op == Op::Constant && v->operand(0)->type.is_scalar() && v->type.is_static() && v->type.count() != 1 &&
+         !v->type->quant;
 }
 
 void StableHloPrinter::constant_value(const Literal& literal, Written& w, std::string_view wanted, const std::string& tail) {

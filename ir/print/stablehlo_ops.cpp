@@ -211,7 +211,7 @@ void StableHloPrinter::op_tuple(Value v) {
       } else {
         w.name = source.parts[0];
       }
-    } else if (source.has_parts) {
+    } else if (source.has_parts && !(from->op == Op::Tuple && !source.name.empty())) {
       written(v).name = source.parts[index];
     } else {
       std::string whole = use(from), extra = dictionary(v), prefix = fresh(v);

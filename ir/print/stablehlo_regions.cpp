@@ -299,6 +299,7 @@ std::string StableHloPrinter::collective_properties(Value v) {
   int64_t dim = a.dims.empty() ? 0 : a.dims[0];
   if (v->op == Op::AllGather || v->op == Op::AllGatherStart) add(fmt::format("all_gather_dim = {} : i64", dim));
   add(channel_text(a.channel_id, a.channel_type));
+  if (a.has_dynamic_root) add("has_dynamic_root");
   if (v->op == Op::AllToAll) add(fmt::format("concat_dimension = {} : i64", dim));
   add("replica_groups = " + groups_text(a.groups));
   if (v->op == Op::ReduceScatter) add(fmt::format("scatter_dimension = {} : i64", dim));
@@ -379,7 +380,8 @@ void StableHloPrinter::op_transfer(Value v) {
   result_types.push_back(token);
   std::string extra = dictionary(v), prefix;
   Written& w = written(v);
-  define_parts(w, frame_->computation->name(v), result_types.size(), prefix);
+  if (v->op == Op::Outfeed) prefix = define(v);
+  else define_parts(w, frame_->computation->name(v), result_types.size(), prefix);
   std::string results = result_types.size() == 1 ? type(result_types[0]) : "(" + type_list(result_types) + ")";
   line(fmt::format("{}\"{}\"({}) <{{{}}}>{} : ({}) -> {}{}", prefix, facts(v->op).stablehlo, fmt::join(names, ", "), properties, extra, type_list(operand_types), results, location(v)));
 }

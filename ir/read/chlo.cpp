@@ -2,6 +2,7 @@
 // chlo_special.cpp, implicit broadcasting in chlo_broadcast.cpp.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -75,6 +76,27 @@ bool read_chlo_unary(PieceBuilder& b, const Operation& op) {
   return finish_formula(b, op, widen ? convert(y, type) : y);
 }
 
+// sinh and cosh are ops of HLO, but in f32 XLA and JAX have always written them out; results of public programs are
+// right to a few units in the last place only when the same is done here.
+Expr chlo_cosh(Expr x) {
+  double log_half = std::log(0.5);
+  return exp(x + log_half) + exp(log_half - x);
+}
+
+Expr chlo_sinh(Expr x) {
+  double log_half = std::log(0.5);
+  Expr grown = apply(Op::Expm1, x);
+  return select(abs(x) < 1, 0.5 * (grown + grown / (grown + 1)), exp(x + log_half) - exp(log_half - x));
+}
+
+bool read_hyperbolic(PieceBuilder& b, const Operation& op) {
+  if (!b.expect_operands(op, 1, 1)) return false;
+  Value v = b.operand(op, 0);
+  if (!v->type.is_array() || v->type.element() != ElementType::f32) return read_plain(b, op);
+  Formula f(b);
+  return finish_formula(b, op, op.name == "chlo.cosh" ? chlo_cosh(f.of(v)) : chlo_sinh(f.of(v)));
+}
+
 // ---- Two operands ----
 
 bool read_chlo_binary(PieceBuilder& b, const Operation& op) {
@@ -125,6 +147,7 @@ Expr chlo_binary(std::string_view name, Expr x, Expr y) {
 OpHandler find_chlo_handler(std::string_view name) {
   for (const UnaryRow& row : unary_rows)
     if (row.op == name) return read_chlo_unary;
+  if (name == "chlo.cosh" || name == "chlo.sinh") return read_hyperbolic;
   if (name == "chlo.next_after" || name == "chlo.zeta" || name == "chlo.polygamma") return read_chlo_binary;
   if (name == "chlo.constant_like") return read_constant_like;
   if (name.starts_with("chlo.broadcast_")) return read_chlo_broadcast;

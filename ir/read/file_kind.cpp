@@ -18,21 +18,33 @@ std::string_view skip_line_comments(std::string_view s) {
   }
 }
 
-// A protobuf message starts with a field's tag and length. HloModuleProto and HloProto start with field 1: a string (the
-// module's name) or a message, whose length must fit into the file.
-bool looks_like_proto(std::string_view s) {
-  if (s.size() < 4 || s[0] != 0x0a) return false;
-  uint64_t length = 0;
-  for (size_t i = 1, shift = 0; i < s.size() && i < 6; ++i, shift += 7) {
-    auto byte = static_cast<unsigned char>(s[i]);
-    length |= uint64_t{byte & 0x7fu} << shift;
-    if (byte & 0x80) continue;
-    // The text formats may start with a blank line too, but then no binary length and tag follow.
-    size_t next = i + 1 + length;
-    return length > 0 && next <= s.size() && (next == s.size() || (static_cast<unsigned char>(s[next]) & 7) <= 2) &&
-           s.substr(0, next).find_first_of(std::string_view("\0\x01\x02\x03\x04\x05\x06\x07\x08\x12\x1a", 11)) != std::string_view::npos;
+// A base-128 number at `at`, which moves behind it; false when it runs past the end.
+bool read_varint(std::string_view s, size_t& at, uint64_t& out) {
+  out = 0;
+  for (int shift = 0; shift < 64 && at < s.size(); shift += 7) {
+    auto byte = static_cast<unsigned char>(s[at++]);
+    out |= uint64_t{byte & 0x7fu} << shift;
+    if (!(byte & 0x80)) return true;
   }
   return false;
+}
+
+// HloModuleProto and HloProto start with field 1, a string or a message, and their fields fill the file to its end. A file
+// that was cut off is told by two whole fields and a byte that no text has.
+bool looks_like_proto(std::string_view s) {
+  if (!s.starts_with('\n')) return false;
+  size_t at = 0, whole = 0;
+  while (at < s.size()) {
+    uint64_t tag, value;
+    if (!read_varint(s, at, tag) || tag >> 3 == 0 || tag >> 3 > 1000) break;
+    uint64_t length = (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0;
+    if ((tag & 7) == 0 && !read_varint(s, at, value)) break;
+    if ((tag & 7) == 2 && !read_varint(s, at, length)) break;
+    if ((tag & 7) == 3 || (tag & 7) == 4 || (tag & 7) > 5 || length > s.size() - at) break;
+    at += length;
+    ++whole;
+  }
+  return at == s.size() ? whole > 0 : whole >= 2 && s.find('\0') != std::string_view::npos;
 }
 
 bool starts_with_any(std::string_view s, std::initializer_list<std::string_view> words) {
@@ -57,6 +69,7 @@ bool looks_like_hlo(std::string_view s) {
 
 FileKind file_kind(std::string_view bytes) {
   if (bytes.starts_with("ML\xefR")) return FileKind::stablehlo_bytecode;
+  if (looks_like_proto(bytes)) return FileKind::hlo_proto;
   std::string_view s = skip_line_comments(bytes);
   if (s.starts_with('#') || s.starts_with('"') || s.starts_with('!') ||
       starts_with_any(s, {"module", "func.", "builtin.", "stablehlo.", "sdy.", "vhlo.", "chlo.", "check."})) {
@@ -66,8 +79,7 @@ FileKind file_kind(std::string_view bytes) {
   }
   if (looks_like_hlo(s)) return FileKind::hlo_text;
   // `%0 = stablehlo.constant …` and the like have no HLO name.
-  if (s.starts_with('%')) return FileKind::stablehlo_text;
-  return looks_like_proto(bytes) ? FileKind::hlo_proto : FileKind::unknown;
+  return s.starts_with('%') ? FileKind::stablehlo_text : FileKind::unknown;
 }
 
 }  // namespace hloc::ir

@@ -58,7 +58,7 @@ ModuleRef PieceBuilder::build() {
   if (!order_functions(order)) return nullptr;
   for (size_t i : order)
     if (!build_function(i)) return nullptr;
-  module_attributes(*entry);
+  module_attributes();
   if (error_) return nullptr;
   module_.set_source(source_);
   return module_.finish(built_[static_cast<size_t>(entry - piece_.functions.data())]);
@@ -79,7 +79,7 @@ void PieceBuilder::references(const Region& region, std::vector<Reference>& out)
   }
 }
 
-// Callees before callers; a function that reaches itself is an error.
+// Callees before callers, the entry's first; a function that reaches itself is an error.
 bool PieceBuilder::order_functions(std::vector<size_t>& order) {
   enum State : uint8_t { fresh, open, done };
   std::vector<State> state(piece_.functions.size(), fresh);
@@ -88,7 +88,9 @@ bool PieceBuilder::order_functions(std::vector<size_t>& order) {
     std::vector<Reference> calls;
     size_t next = 0;
   };
-  for (size_t start = 0; start < piece_.functions.size(); ++start) {
+  size_t entry = static_cast<size_t>(entry_function() - piece_.functions.data());
+  for (size_t i = 0; i <= piece_.functions.size(); ++i) {
+    size_t start = i == 0 ? entry : i - 1;
     if (state[start] != fresh) continue;
     std::vector<Frame> stack;
     auto push = [&](size_t f) {
@@ -124,9 +126,10 @@ std::string PieceBuilder::unique_name(std::string name) {
   }
 }
 
-// Numbers are no names: the op's name says more.
+// Numbers are no names: the op's name says more. Nor is one of several results.
 void PieceBuilder::name_value(Value v, std::string_view name) {
-  if (!name.empty() && (name[0] < '0' || name[0] > '9')) builder_->set_name(v, name);
+  bool number = !name.empty() && name[0] >= '0' && name[0] <= '9';
+  if (!name.empty() && !number && name.find('#') == std::string_view::npos) builder_->set_name(v, name);
 }
 
 bool PieceBuilder::build_function(size_t index) {
@@ -147,7 +150,7 @@ bool PieceBuilder::build_function(size_t index) {
     argument_attributes(f, i, v, is_entry);
   }
   const Operation* end = terminator(f.body);
-  if (!end || end->name != "func.return") return fail(end ? end->loc : f.body.loc, fmt::format("the function '@{}' must end with 'return'", f.name));
+  if (!end || (end->name != "func.return" && end->name != "stablehlo.return")) return fail(end ? end->loc : f.body.loc, fmt::format("the function '@{}' must end with 'return'", f.name));
   if (!build_operations(f.body)) return false;
   if (end->operands.size() != f.result_types.size())
     return fail(*end, fmt::format("the function '@{}' returns {} value{}, but its type says {}", f.name, end->operands.size(), end->operands.size() == 1 ? "" : "s", f.result_types.size()));
@@ -253,7 +256,10 @@ Value PieceBuilder::emit(const Operation& op, Op hlo, Type type, std::span<const
   if (error_ || !check_type(op, hlo, type, operands, attr, callees)) return nullptr;
   Value v = builder_->make(hlo, type, operands, std::move(attr), callees, nullptr, flags);
   builder_->set_location(v, {op.loc, metadata_of(op.location)});
-  if (!op.result_types.empty()) name_value(v, piece_.values[op.first_result].name);
+  if (!op.result_types.empty()) {  // %name, or the pack's of %name#0
+    std::string_view name = piece_.values[op.first_result].name;
+    name_value(v, name.substr(0, name.find('#')));
+  }
   asked_.main = v;
   return v;
 }

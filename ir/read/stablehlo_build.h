@@ -102,7 +102,7 @@ class PieceBuilder {
   std::vector<ValueNumber> captures(std::span<const Region> regions);
   const Computation* region(const Region& region, std::string_view role, const RegionForm& form);
   // A region of scalars (reducers, comparators): captured scalars turn into more inputs, see stablehlo_regions.cpp.
-  const Computation* reducer(const Operation& op, const Region& region, std::string_view role, std::span<const ValueNumber> captures,
+  const Computation* reducer(const Region& region, std::string_view role, std::span<const ValueNumber> captures,
                              std::span<const size_t> parameter_order);
   bool inline_region(const Region& region, std::vector<Value>& results);  // in place; results of its last op
   const Operation* terminator(const Region& region);
@@ -125,7 +125,8 @@ class PieceBuilder {
   bool attach_rest(const Operation& op);
   bool check_type(const Operation& op, Op hlo, Type type, std::span<const Value> operands, const Attr& attr,
                   std::span<const Computation* const> callees);
-  void module_attributes(const Function& entry);
+  void module_attributes();
+  bool read_sharding_text(const Attribute& attribute, std::optional<Sharding>& out);
   void argument_attributes(const Function& function, size_t index, Value parameter, bool is_entry);
   void result_attributes(const Function& function, Value root);
   Extras extras_of(std::span<const NamedAttribute* const> attributes);

@@ -269,6 +269,10 @@ bool decode_dense(Context& context, const Attribute& attribute, const Piece& pie
   while (!key.empty() && dense_blank(key.front())) key.remove_prefix(1);
   while (!key.empty() && dense_blank(key.back())) key.remove_suffix(1);
   if (key.size() > 1 && key.front() == '"') key = key.substr(1, key.size() - 2);
+  if (key == "__elided__") {  // how MLIR writes a constant that it leaves out
+    out.literal = Literal::elided(attribute.type);
+    return true;
+  }
   auto it = piece.resources.find(key);
   if (it == piece.resources.end()) {
     error = {attribute.content.data(), attribute.content.size(),

@@ -50,7 +50,7 @@ bool fold_operands(PieceBuilder& b, const Operation& op, std::string_view role, 
   for (ValueNumber number : out.captured) out.operands.push_back(b.value(number));
   std::vector<size_t> order;
   for (size_t i = 0; i < 2 * inputs; ++i) order.push_back(i < inputs ? i : i + out.captured.size());
-  out.body = b.reducer(op, op.regions[0], role, out.captured, order);
+  out.body = b.reducer(op.regions[0], role, out.captured, order);
   return out.body != nullptr;
 }
 
@@ -91,11 +91,15 @@ bool get_window(PieceBuilder& b, const Operation& op, size_t rank, Window& out) 
     }
   }
   out.assign(rank, WindowDim{});
+  // One exporter of dynamic convolutions writes two strides for one dimension: equal ones do no harm.
+  bool repeated = op.name == "stablehlo.dynamic_conv" && strides.size() > rank && std::all_of(strides.begin(), strides.end(), [&](int64_t s) { return s == strides[0]; });
+  if (repeated) strides.resize(rank);
   auto check = [&](size_t length, std::string_view what) {
-    return length == 0 || length == rank || b.fail(op, fmt::format("{} has {} entries, but there are {} window dimensions", what, length, rank));
+    return length == 0 || length == rank ||
+           b.fail(op, fmt::format("'{}' has {} entr{}, but there {} {} window dimension{}", what, length, length == 1 ? "y" : "ies", rank == 1 ? "is" : "are", rank, rank == 1 ? "" : "s"));
   };
-  if (!check(strides.size(), "the strides") || !check(base.size(), "the base dilation") || !check(dilations.size(), "the window dilation") ||
-      !check(reversal.size(), "the reversal") || !check(padding.size(), "the padding"))
+  if (!check(strides.size(), "window_strides") || !check(base.size(), "base_dilations") || !check(dilations.size(), "window_dilations") ||
+      !check(reversal.size(), "window_reversal") || !check(padding.size(), "padding"))
     return false;
   for (size_t i = 0; i < rank; ++i) {
     if (!strides.empty()) out[i].stride = strides[i];
@@ -159,7 +163,7 @@ bool read_sort(PieceBuilder& b, const Operation& op) {
   }
   std::vector<size_t> order;
   for (size_t i = 0; i < op.regions[0].arguments.size(); ++i) order.push_back(i);
-  const Computation* comparator = b.reducer(op, op.regions[0], "sort", captured, order);
+  const Computation* comparator = b.reducer(op.regions[0], "sort", captured, order);
   return comparator && emit_results(b, op, Op::Sort, results, operands, attr, {comparator});
 }
 
@@ -172,7 +176,7 @@ bool read_map(PieceBuilder& b, const Operation& op) {
   for (ValueNumber number : captured) operands.push_back(b.broadcast_scalar(b.value(number), operands[0]->type));
   std::vector<size_t> order;
   for (size_t i = 0; i < op.regions[0].arguments.size(); ++i) order.push_back(i);
-  const Computation* body = b.reducer(op, op.regions[0], "map", captured, order);
+  const Computation* body = b.reducer(op.regions[0], "map", captured, order);
   return body && b.finish(op, b.emit(op, Op::Map, op.result_types[0], operands, attr, std::array{body}));
 }
 

@@ -132,9 +132,13 @@ bool read_all_to_all(PieceBuilder& b, const Operation& op) {
   return true;
 }
 
+// With a dynamic root the last operand says which device sends.
 bool read_collective_broadcast(PieceBuilder& b, const Operation& op) {
   CollectiveAttr attr;
-  return get_collective(b, op, attr) && emit_collective(b, op, Op::CollectiveBroadcast, attr);
+  if (!get_collective(b, op, attr) || !b.get_bool(op, "has_dynamic_root", attr.has_dynamic_root)) return false;
+  if (!attr.has_dynamic_root) return emit_collective(b, op, Op::CollectiveBroadcast, attr);
+  if (!b.expect_operands(op, 2, SIZE_MAX) || !b.expect_results(op, op.operands.size() - 1)) return false;
+  return b.finish(op, b.emit(op, Op::CollectiveBroadcast, b.result_type(op), b.operands(op), attr, {}, b.result_flags(op)));
 }
 
 bool read_collective_permute(PieceBuilder& b, const Operation& op) {

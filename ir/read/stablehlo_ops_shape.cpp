@@ -166,7 +166,7 @@ bool read_scatter(PieceBuilder& b, const Operation& op) {
   for (ValueNumber number : captured) operands.push_back(b.broadcast_scalar(b.value(number), all.back()->type));
   std::vector<size_t> order;
   for (size_t i = 0; i < 2 * inputs; ++i) order.push_back(i < inputs ? i : i + captured.size());
-  const Computation* update = b.reducer(op, op.regions[0], "scatter", captured, order);
+  const Computation* update = b.reducer(op.regions[0], "scatter", captured, order);
   if (!update) return false;
   bool tuple = results.size() != 1;
   Type type = tuple ? b.context().tuple(results) : results[0];

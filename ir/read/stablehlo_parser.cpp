@@ -472,7 +472,8 @@ bool Parser::parse_results_of(Operation& op, std::span<const ResultName> names) 
   size_t next = 0;
   for (const ResultName& name : names) {
     ValueNumber first = static_cast<ValueNumber>(piece_->values.size());
-    for (uint32_t i = 0; i < name.count; ++i) add_value(op.result_types[next++], name.name, name.loc);
+    for (uint32_t i = 0; i < name.count; ++i)
+      add_value(op.result_types[next++], name.count == 1 ? name.name : context_.string(fmt::format("{}#{}", name.name, i)), name.loc);
     if (!define(name.name, first, name.count, name.loc)) return false;
   }
   return true;

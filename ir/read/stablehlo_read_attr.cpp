@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/read/hlo_sharding.h"
 #include "ir/read/stablehlo_build.h"
 #include "ir/read/stablehlo_dense.h"
 
@@ -165,6 +166,18 @@ std::string PieceBuilder::all_attributes(const Operation& op) {
 
 // ---- Attributes that no handler knows ----
 
+// HLO's text of a sharding in a string. Some exporters write a binary form, which stays what it is.
+bool PieceBuilder::read_sharding_text(const Attribute& attribute, std::optional<Sharding>& out) {
+  Source text{"", attribute.text};
+  HloLexer lexer(text);
+  Sharding sharding;
+  if (read_sharding(lexer, sharding) && (lexer.at_end() || lexer.expected("nothing after the sharding"))) {
+    out = std::move(sharding);
+    return true;
+  }
+  return fail(attribute.loc, "this is no sharding: " + lexer.take_error().message);
+}
+
 Extras PieceBuilder::extras_of(std::span<const NamedAttribute* const> attributes) {
   Extras extras;
   for (const NamedAttribute* a : attributes) {
@@ -174,6 +187,12 @@ Extras PieceBuilder::extras_of(std::span<const NamedAttribute* const> attributes
         bool braced = text.size() > 1 && text.front() == '{' && text.back() == '}';
         extras.frontend_attributes.push_back({entry.name, entry.value.kind == Attribute::string ? text : to_text(entry.value), braced});
       }
+    } else if (a->name == "mhlo.sharding" && a->value.text.starts_with('{')) {
+      read_sharding_text(a->value, extras.sharding);
+    } else if (a->name == "mhlo.backend_config" && a->value.kind == Attribute::dictionary) {
+      extras.backend_config = FrontendAttribute{"", to_text(a->value), true};
+    } else if (a->name == "mhlo.backend_config" && a->value.kind == Attribute::string) {
+      extras.backend_config = FrontendAttribute{"", a->value.text, false};
     } else {
       extras.unknown.emplace_back(a->name, to_text(a->value));
     }
@@ -196,6 +215,7 @@ bool PieceBuilder::attach_rest(const Operation& op) {
   Extras more = extras_of(rest);
   if (more.sharding) extras.sharding = more.sharding;
   extras.frontend_attributes.insert(extras.frontend_attributes.end(), more.frontend_attributes.begin(), more.frontend_attributes.end());
+  if (more.backend_config) extras.backend_config = more.backend_config;
   extras.unknown.insert(extras.unknown.end(), more.unknown.begin(), more.unknown.end());
   builder_->set_extras(asked_.main, std::move(extras));
   return true;
@@ -231,7 +251,7 @@ void PieceBuilder::result_attributes(const Function& function, Value root) {
   builder_->set_extras(root, std::move(extras));
 }
 
-void PieceBuilder::module_attributes(const Function& entry) {
+void PieceBuilder::module_attributes() {
   ModuleConfig& config = module_.config();
   std::vector<NamedAttribute> rest;
   auto positive = [&](const Attribute& a, int64_t& out) {
@@ -242,11 +262,13 @@ void PieceBuilder::module_attributes(const Function& entry) {
   for (const NamedAttribute& a : piece_.attributes) {
     if (a.name == "mhlo.num_partitions") positive(a.value, config.num_partitions);
     else if (a.name == "mhlo.num_replicas") positive(a.value, config.replica_count);
+    else if (a.name == "mhlo.frontend_attributes" && a.value.kind == Attribute::dictionary)
+      for (const NamedAttribute& entry : a.value.entries)
+        config.frontend_attributes.push_back({entry.name, entry.value.kind == Attribute::string ? entry.value.text : to_text(entry.value), entry.value.text.starts_with('{')});
     else rest.push_back(a);
   }
   if (!rest.empty()) config.stablehlo_prologue = "attributes " + to_text(rest) + "\n";
   for (const std::string& other : piece_.others) config.stablehlo_prologue += other + "\n";
-  (void)entry;
 }
 
 // ---- Locations ----

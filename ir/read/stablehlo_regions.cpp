@@ -81,7 +81,7 @@ const Computation* PieceBuilder::region(const Region& region, std::string_view r
 
 // `order[i]` is the parameter of the region's i-th argument. A captured scalar has the parameters that are left over, in
 // order, the first of each group being used; what its op feeds there is the captured value in every element.
-const Computation* PieceBuilder::reducer(const Operation& op, const Region& region, std::string_view role, std::span<const ValueNumber> captures,
+const Computation* PieceBuilder::reducer(const Region& region, std::string_view role, std::span<const ValueNumber> captures,
                                          std::span<const size_t> order) {
   if (captures.empty()) return this->region(region, role, {});
   const Operation* end = terminator(region);
@@ -124,7 +124,6 @@ const Computation* PieceBuilder::reducer(const Operation& op, const Region& regi
   }
   builder_ = outer;
   for (auto it = saved.rbegin(); it != saved.rend(); ++it) values_[it->first] = it->second;
-  (void)op;
   return built;
 }
 
