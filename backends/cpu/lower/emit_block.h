@@ -62,6 +62,7 @@ class BlockEmitter {
   void close_scope();
 
   void emit(const loops::Block& block);
+  void emit_statement(const loops::Statement& statement);
   void emit_loop(const loops::Loop& loop);
   // Iterations [begin, end) of a loop of the kernel's own block; registers.
   void emit_loop_range(const loops::Loop& loop, Reg begin, Reg end);
@@ -117,7 +118,6 @@ class BlockEmitter {
     std::map<int, Reg> active_masks;
   };
 
-  void emit_statement(const loops::Statement& statement);
   void emit_compute(const loops::Compute& c);
   void emit_float_or_integer(const loops::Compute& c);
   void emit_pred_logic(const loops::Compute& c);

@@ -107,7 +107,7 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
       emitter.emit_loop_range(loop, lo, hi);
       out.pieces = pieces.count;
     } else {
-      emitter.emit({s});
+      emitter.emit_statement(s);
     }
     if (emitter.failure) return *emitter.failure;
   }

@@ -99,7 +99,8 @@ Expr asinh_f64(Expr x) {
 Expr acosh_f64(Expr x) {
   Expr is_far = x > 0x1p28, t = select(is_far, 1.0, x - 1.0);
   Expr inner = log1p_expr(t + sqrt_of(fma_of(t, t, t + t)));
-  return select(is_far, log_expr(x) + inverse_ln2, inner);
+  // Far below 1 the square root takes the sign away that would make the logarithm NaN.
+  return select(x < 1.0, x.like(std::numeric_limits<double>::quiet_NaN()), select(is_far, log_expr(x) + inverse_ln2, inner));
 }
 
 Expr atanh_f64(Expr x) {

@@ -10,12 +10,14 @@ namespace {
 constexpr double power_infinity = std::numeric_limits<double>::infinity();
 constexpr double power_nan = std::numeric_limits<double>::quiet_NaN();
 
-Expr cbrt_f64(Expr a) {
+Expr cbrt_f64(Expr given) {
+  // The Newton step's residual must not be subnormal: tiny numbers are 2^54 times as large meanwhile.
+  Expr is_tiny = given < 0x1p-900, a = given * select(is_tiny, given.like(0x1p54), given.like(1));
   Expr y = exp_expr(log_expr(a) * (1.0 / 3));
   // One Newton step on y^3 = a, with y^2 in two parts.
   Expr square = y * y, square_error = fma_of(y, y, -square);
   Expr error = fma_of(square_error, y, fma_of(square, y, -a));
-  return y - error / (square * 3.0);
+  return (y - error / (square * 3.0)) * select(is_tiny, given.like(0x1p-18), given.like(1));
 }
 
 // The signs and special values of IEEE 754 pow around |x|^y.
@@ -52,7 +54,8 @@ Expr pow_expr(Expr x, Expr y) {
   }
   DoubleDouble log = log_in_two_parts(abs_of(x));
   Expr hi = y * log.hi, lo = fma_of(y, log.lo, fma_of(y, log.hi, -hi));
-  return pow_signs(x, y, exp_of_two_parts({hi, select(abs_of(hi) < power_infinity, lo, 0.0)}));
+  // From 1100 on the result is 0 or infinite whatever the low part says, which may be huge itself.
+  return pow_signs(x, y, exp_of_two_parts({hi, select(abs_of(hi) < 1100.0, lo, 0.0)}));
 }
 
 }  // namespace hloc::loops
