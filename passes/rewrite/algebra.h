@@ -74,6 +74,7 @@ HLOC_WITH_ATTR(get_tuple_element, GetTupleElement)
 
 constexpr Pat pad(Pat a, Pat filler, AttrExpr how) { return make_op(ir::Op::Pad, how, a, filler); }
 constexpr Pat dot(Pat a, Pat b, AttrExpr how) { return make_op(ir::Op::Dot, how, a, b); }
+constexpr Pat reduce(Pat a, Pat initial, AttrExpr how) { return make_op(ir::Op::Reduce, how, a, initial); }
 constexpr Pat any(ir::Op op, Slot slot) { return make_any(op, slot); }
 constexpr Pat elementwise(Slot slot) { return make_any_elementwise(slot); }
 

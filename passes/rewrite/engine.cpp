@@ -34,17 +34,30 @@ bool is_pinned(Value v) {
 
 bool may_rewrite(Value v) { return !is_pinned(v) && !ir::has_effect(v); }
 
+// How often each instruction is an operand (or the root), by id; dead users do not count.
+std::vector<uint32_t> use_counts(const Computation& from, const std::vector<bool>& live) {
+  std::vector<uint32_t> uses(from.size());
+  for (Value v : from.instructions()) {
+    if (!live[v->id]) continue;
+    for (Value operand : v->operands()) ++uses[operand->id];
+  }
+  ++uses[from.root()->id];
+  return uses;
+}
+
 // Whether a rule would fire somewhere in a settled computation; tried on the side, so most sweeps need not begin.
 bool any_rule_fires(const Computation& from, const ir::ContextRef& context, const RuleSet& rules, const ir::Target& target) {
   std::optional<ir::ComputationBuilder> scratch;
+  std::vector<uint32_t> uses = use_counts(from, std::vector<bool>(from.size(), true));
   for (Value v : from.instructions()) {
     std::span<const Rule* const> candidates = rules.at(v->op);
     if (candidates.empty() || !may_rewrite(v)) continue;
     for (const Rule* rule : candidates) {
       Match match{*context, target};
+      match.uses = &uses;
       if (!match_rule(*rule, v, match)) continue;
       if (!scratch) scratch.emplace(context, from.name());
-      if (Value now = apply_rule(*rule, *scratch, v, target); now && now != v) return true;
+      if (Value now = apply_rule(*rule, *scratch, v, target, &uses); now && now != v) return true;
     }
   }
   return false;
@@ -72,12 +85,14 @@ class Sweep {
   ComputationRef run() {
     const Computation& from = rebuild_.from();
     std::vector<bool> live = live_instructions(from);
+    std::vector<uint32_t> uses = use_counts(from, live);
     size_t fired_before = stats_.fired;
     for (Value v : from.instructions()) {
       if (!live[v->id]) continue;
       origin_ = v;
       Value made = rebuild_.copy_normal(v);
       Value now = normal_form(made);
+      add_uses(now, uses[v->id]);
       if (now != made) rebuild_.replace(v, now);
       origins_.resize(rebuild_.builder().size(), v);
     }
@@ -90,6 +105,12 @@ class Sweep {
   void set_form(Value v, Value form) {
     if (forms_.size() <= v->id) forms_.resize(std::max<size_t>(v->id + 1, forms_.size() * 2));
     forms_[v->id] = form;
+  }
+
+  // Users of old instructions use what these have become. What only a replacement uses counts as unknown.
+  void add_uses(Value now, uint32_t count) {
+    if (uses_.size() <= now->id) uses_.resize(std::max<size_t>(now->id + 1, uses_.size() * 2));
+    uses_[now->id] += count;
   }
 
   // What `v` becomes when no rule applies any more.
@@ -112,6 +133,7 @@ class Sweep {
     std::span<const Rule* const> rules = rules_.at(v->op);
     for (; index < rules.size(); ++index) {
       Match match{out_.context(), pass_.target};
+      match.uses = &uses_;
       if (!match_rule(*rules[index], v, match)) continue;
       ReplacementFrame frame;
       frame.target = v;
@@ -246,7 +268,8 @@ class Sweep {
   BuilderReplacement out_;
   Value origin_ = nullptr;      // the old instruction in hand
   std::vector<Value> origins_;  // by new id: the old instruction that it was made for
-  std::vector<Value> forms_;  // by new id: the settled form; null: not settled
+  std::vector<Value> forms_;    // by new id: the settled form; null: not settled
+  std::vector<uint32_t> uses_;  // by new id
   std::vector<ReplacementFrame> frames_;
 };
 
@@ -278,9 +301,11 @@ ir::ModuleRef rewrite_module(const ir::ModuleRef& module, const RuleSet& rules, 
   });
 }
 
-Value apply_rule(const Rule& rule, ir::ComputationBuilder& builder, Value root, const ir::Target& target) {
+Value apply_rule(const Rule& rule, ir::ComputationBuilder& builder, Value root, const ir::Target& target,
+                 const std::vector<uint32_t>* uses) {
   BuilderReplacement out(builder);
   Match match{*builder.context(), target};
+  match.uses = uses;
   if (!match_rule(rule, root, match)) return nullptr;
   if (rule.build.make) {
     Value built = rule.build.make(match, out);

@@ -39,8 +39,9 @@ ir::ComputationRef rewrite_computation(const ir::Computation& old, const CalleeM
 // The rules over a whole module.
 ir::ModuleRef rewrite_module(const ir::ModuleRef& module, const RuleSet& rules, PassContext& pass, RewriteStats& stats);
 
-// One rule, once, at `root`, which `builder` has made; null when it does not apply. For proofs.
-ir::Value apply_rule(const Rule& rule, ir::ComputationBuilder& builder, ir::Value root, const ir::Target& target);
+// One rule, once, at `root`, which `builder` has made; null when it does not apply. For proofs; `uses` as in Match.
+ir::Value apply_rule(const Rule& rule, ir::ComputationBuilder& builder, ir::Value root, const ir::Target& target,
+                     const std::vector<uint32_t>* uses = nullptr);
 
 // The attribute that an op has when nothing else is said.
 ir::Attr default_attr(ir::Op op);

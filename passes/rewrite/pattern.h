@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ir/target.h"
@@ -151,6 +152,10 @@ struct Match {
   ir::Value root = nullptr;
   std::array<ir::Value, 8> variables{};
   std::array<ir::Value, 8> slots{};
+  const std::vector<uint32_t>* uses = nullptr;  // by id, as far as they are known; null: everything is used once
+
+  // Whether `v` is needed for nothing else, so that doing it otherwise does not do it twice.
+  bool single_use(ir::Value v) const { return !uses || (v->id < uses->size() && (*uses)[v->id] == 1); }
 
   ir::Value operator[](const Pat& variable) const { return variables[variable.nodes[0].number]; }
   ir::Value operator[](Slot slot) const { return slots[slot.number]; }

@@ -27,6 +27,8 @@ class Sampler {
   ir::Type array(ElementType element, const ir::Ints& sizes) { return context().array(element, sizes); }
 
   ir::Value parameter(ir::Type type);
+  // A computation to call, kept alive with the sampler.
+  const ir::Computation* keep(ir::ComputationRef computation) { return kept_.emplace_back(std::move(computation)).get(); }
   ir::Value constant(ir::Type type, bool uniform);
   // Made with the inferred type; null when the operands do not fit the op.
   ir::Value make(ir::Op op, std::span<const ir::Value> operands, ir::Attr attr);
@@ -58,6 +60,7 @@ class Sampler {
   ir::Value leaf(const PatNode& node, ir::Type type);
 
   std::mt19937_64 random_;
+  std::vector<ir::ComputationRef> kept_;
   ir::ComputationBuilder builder_;
   ElementType element_;
   int64_t parameters_ = 0;

@@ -145,6 +145,21 @@ std::optional<int64_t> uniform_int(Value v) {
   });
 }
 
+std::optional<int64_t> element_int(ir::Value v, int64_t index) {
+  if (std::optional<int64_t> all = uniform_int(v)) return all;
+  if (v->op != ir::Op::Constant || !is_integer(v->type.element())) return std::nullopt;
+  const ir::Literal& literal = v->as<ir::ConstantAttr>().value;
+  if (literal.is_elided()) return std::nullopt;
+  return visit_element(v->type.element(), [&](auto tag) -> std::optional<int64_t> {
+    using T = decltype(tag);
+    if constexpr (is_int_type<T>) {
+      auto value = static_cast<int64_t>(literal.data<T>()[static_cast<size_t>(index)]);
+      if (value >= 0 || is_signed_integer(v->type.element())) return value;  // what 63 bits do not hold is not known
+    }
+    return std::nullopt;
+  });
+}
+
 std::optional<double> uniform_double(Value v) {
   std::span<const std::byte> bytes = uniform_bytes(v);
   if (bytes.empty()) return std::nullopt;

@@ -22,6 +22,8 @@ std::span<const std::byte> uniform_bytes(ir::Value v);
 
 // The value as an integer or a double, when it is one exactly.
 std::optional<int64_t> uniform_int(ir::Value v);
+// Element `index`, in row-major order, of a constant of integers, or of anything uniform.
+std::optional<int64_t> element_int(ir::Value v, int64_t index);
 std::optional<double> uniform_double(ir::Value v);  // of float types
 
 // The scalar that `special` (or the number) is in an element type; nothing where the type has none.

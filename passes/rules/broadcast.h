@@ -148,6 +148,41 @@ inline ir::Value compute_before_broadcast(const Match& m, Replacement& out) {
   return out.make(ir::Op::Broadcast, f->type, {small}, ir::BroadcastAttr{broadcast_dims(widened)});
 }
 
+// `wide` has the dimensions of `narrow` and others of size 1.
+inline bool adds_ones(ir::Type narrow, ir::Type wide) {
+  int64_t i = 0;
+  for (const ir::Dim& d : wide.dims()) {
+    if (i < narrow.rank() && narrow.dim(i) == d.size) ++i;
+    else if (d.size != 1) return false;
+  }
+  return i == narrow.rank() && narrow.rank() < wide.rank();
+}
+
+// f(reshape(x), reshape(y), constants…) = reshape(f(x, y, constants…)) where the reshapes only add dimensions of size 1.
+inline ir::Value compute_before_reshape(const Match& m, Replacement& out) {
+  ir::Value f = m[p], widened = nullptr;
+  if (!f->type.is_array() || f->type.rank() == 0 || f->type->quant || !f->callees().empty()) return nullptr;
+  for (ir::Value operand : f->operands()) {
+    if (!operand->type.is_array() || operand->type->quant || operand->type.rank() != f->type.rank()) return nullptr;
+    if (!uniform_bytes(operand).empty()) continue;
+    if (operand->op != ir::Op::Reshape) return nullptr;
+    if (!widened) widened = operand;
+    if (!std::ranges::equal(operand->operand(0)->type.dims(), widened->operand(0)->type.dims())) return nullptr;
+  }
+  if (!widened || !f->type.is_static() || !widened->operand(0)->type.is_static()) return nullptr;
+  ir::Type inner = widened->operand(0)->type;
+  if (!adds_ones(inner, f->type)) return nullptr;
+  auto like_inner = [&](ElementType element) { return m.context.array(element, inner.sizes()); };
+  std::vector<ir::Value> operands;
+  for (ir::Value operand : f->operands()) {
+    ElementType element = operand->type.element();
+    std::span<const std::byte> one = uniform_bytes(operand);
+    operands.push_back(one.empty() ? operand->operand(0)
+                                   : out.splat(like_inner(element), scalar_from_bytes(m.context, element, one)));
+  }
+  return out.reshape(out.make(f->op, like_inner(f->type.element()), operands, *f->attr), f->type);
+}
+
 // An iota is the same along all dimensions but one, so broadcasts and transposes of it are iotas.
 inline ir::Value iota_of_broadcast(const Match& m, Replacement& out) {
   int64_t dim = broadcast_dims(m[p])[static_cast<size_t>(m[q]->as<ir::IotaAttr>().dim)];
@@ -159,6 +194,7 @@ inline ir::Value iota_of_transpose(const Match& m, Replacement& out) {
 }
 
 ir::Value sample_elementwise_of_broadcasts(Sampler& s);
+ir::Value sample_elementwise_of_reshapes(Sampler& s);
 
 inline constexpr Rule broadcast_rules[] = {
     {"broadcast-nothing", broadcast(x, p), x, Condition{"p lists all dimensions in order", broadcasts_nothing}},
@@ -173,6 +209,8 @@ inline constexpr Rule broadcast_rules[] = {
     {"reverse-broadcast", reverse(broadcast(x, p), q), Build{"broadcast(reverse(x), p)", reverse_before_broadcast}},
     {"elementwise-broadcast", elementwise(p), Build{"broadcast(f(x, y)) for f(broadcast(x), broadcast(y))", compute_before_broadcast},
      sample_elementwise_of_broadcasts},
+    {"elementwise-reshape", elementwise(p), Build{"reshape(f(x, y)) for f(reshape(x), reshape(y)) that add dimensions of size 1", compute_before_reshape},
+     sample_elementwise_of_reshapes},
     {"broadcast-iota", broadcast(any(ir::Op::Iota, q), p), Build{"an iota", iota_of_broadcast}},
     {"transpose-iota", transpose(any(ir::Op::Iota, q), p), Build{"an iota", iota_of_transpose}},
 };

@@ -5,7 +5,11 @@
 #include "passes/rules/compare.h"
 #include "passes/rules/convert.h"
 #include "passes/rules/dot.h"
+#include "passes/rules/dynamic_slices.h"
+#include "passes/rules/reduce.h"
 #include "passes/rules/shape_motion.h"
+#include "passes/rules/sinking.h"
+#include "passes/rules/slices.h"
 #include "passes/rules/strength.h"
 #include "passes/rules/tuple.h"
 
@@ -23,6 +27,10 @@ std::span<const RuleFamily> rule_families() {
       {"shape-motion", false, rules::shape_motion},
       {"broadcast", false, rules::broadcast_rules},
       {"dot", false, rules::contraction},
+      {"reduce", false, rules::reduction},
+      {"slices", false, rules::slice_rules},
+      {"dynamic-slices", false, rules::dynamic_slices},
+      {"sinking", true, rules::sinking},
       {"strength", true, rules::strength},
   };
   return families;

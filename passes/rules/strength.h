@@ -39,10 +39,57 @@ inline ir::Value masked(const Match& m, Replacement& out) {
   return with_number(m, out, ir::Op::And, (int64_t{1} << *log) - 1);
 }
 
+
+// The bias that makes a shift of a negative number round towards zero: c - 1 below zero, else 0.
+inline ir::Value rounding_bias(const Match& m, Replacement& out, int64_t log) {
+  ir::Type type = m.root->type;
+  ElementType element = type.element();
+  std::optional<ir::Literal> sign = scalar_literal(m.context, element, Special::number, bit_width(element) - 1);
+  std::optional<ir::Literal> mask = scalar_literal(m.context, element, Special::number, (int64_t{1} << log) - 1);
+  if (!sign || !mask) return nullptr;
+  ir::Value negative = out.make(ir::Op::ShiftRightArithmetic, type, {m[x], out.splat(type, *std::move(sign))});
+  return out.make(ir::Op::And, type, {negative, out.splat(type, *std::move(mask))});
+}
+inline ir::Value divided_by_shift(const Match& m, Replacement& out) {
+  std::optional<int64_t> log = log2_of(m);
+  if (!log || !has_vectors(m) || !is_signed_integer(m.root->type.element())) return nullptr;
+  std::optional<ir::Literal> count = scalar_literal(m.context, m.root->type.element(), Special::number, *log);
+  ir::Value bias = rounding_bias(m, out, *log);
+  if (!count || !bias) return nullptr;
+  ir::Value biased = out.make(ir::Op::Add, m.root->type, {m[x], bias});
+  return out.make(ir::Op::ShiftRightArithmetic, m.root->type, {biased, out.splat(m.root->type, *std::move(count))});
+}
+inline ir::Value remainder_by_mask(const Match& m, Replacement& out) {
+  std::optional<int64_t> log = log2_of(m);
+  if (!log || !has_vectors(m) || !is_signed_integer(m.root->type.element())) return nullptr;
+  std::optional<ir::Literal> mask = scalar_literal(m.context, m.root->type.element(), Special::number, (int64_t{1} << *log) - 1);
+  ir::Value bias = rounding_bias(m, out, *log);
+  if (!mask || !bias) return nullptr;
+  ir::Value biased = out.make(ir::Op::Add, m.root->type, {m[x], bias});
+  ir::Value low = out.make(ir::Op::And, m.root->type, {biased, out.splat(m.root->type, *std::move(mask))});
+  return out.make(ir::Op::Subtract, m.root->type, {low, bias});
+}
+
+// The evaluator's power is exact to double; rounding 1 / x to double first and then to at most 24 bits changes nothing.
+inline ir::Value inverse(const Match& m, Replacement& out) {
+  std::optional<ir::Literal> one = scalar_literal(m.context, m.root->type.element(), Special::number, 1);
+  if (!one || m.root->type.element() == ElementType::f64) return nullptr;
+  return out.make(ir::Op::Divide, m.root->type, {out.splat(m.root->type, *std::move(one)), m[x]});
+}
+
+ir::Value sample_times_pred(Sampler& s);
+
+// x * p for a pred p keeps x or gives 0; choosing is cheaper than converting and multiplying. A float may be -0 or NaN.
+inline bool factor_is_pred(const Match& m) { return m[y]->type.element() == ElementType::pred; }
+
 inline constexpr Rule strength[] = {
     {"mul-power-of-two", x * c, Build{"x << log2(c), c a power of two", shifted_left}, Valid::integers},
     {"div-unsigned-power-of-two", x / c, Build{"x >> log2(c), c a power of two", shifted_right}, Valid::integers},
     {"rem-unsigned-power-of-two", x % c, Build{"x & (c - 1), c a power of two", masked}, Valid::integers},
+    {"div-signed-power-of-two", x / c, Build{"(x + bias) >> log2(c), bias c - 1 where x < 0, c a power of two", divided_by_shift}, Valid::integers},
+    {"rem-signed-power-of-two", x % c, Build{"((x + bias) & (c - 1)) - bias, bias c - 1 where x < 0, c a power of two", remainder_by_mask}, Valid::integers},
+    {"power-minus-one", power(x, -1), Build{"1 / x, where x has at most 32 bits", inverse}, Valid::floats},
+    {"mul-converted-pred", x * convert(y), select(y, x, 0), Valid::integers, Condition{"y is pred", factor_is_pred}, sample_times_pred},
 };
 
 }  // namespace hloc::passes::rules

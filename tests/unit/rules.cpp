@@ -34,7 +34,8 @@ ir::ModuleRef random_module(const ir::ContextRef& context, uint64_t seed, std::v
   constexpr ir::Op ops[] = {ir::Op::Negate, ir::Op::Not, ir::Op::Abs, ir::Op::Add, ir::Op::Subtract, ir::Op::Multiply,
                             ir::Op::Divide, ir::Op::And, ir::Op::Or, ir::Op::Xor, ir::Op::Maximum, ir::Op::Minimum,
                             ir::Op::Compare, ir::Op::Select, ir::Op::Convert, ir::Op::Reshape, ir::Op::Transpose,
-                            ir::Op::Broadcast, ir::Op::Slice, ir::Op::Reverse, ir::Op::Pad, ir::Op::Dot, ir::Op::Power};
+                            ir::Op::Broadcast, ir::Op::Slice, ir::Op::Reverse, ir::Op::Pad, ir::Op::Dot, ir::Op::Power,
+                            ir::Op::Concatenate, ir::Op::DynamicSlice, ir::Op::DynamicUpdateSlice, ir::Op::Iota};
   Sampler s(context, seed, elements[seed % std::size(elements)]);
   std::vector<ir::Value> values;
   for (int i = 0; i < 3; ++i) values.push_back(s.parameter(s.array(s.element(), s.shape())));
