@@ -151,7 +151,8 @@ ComputationRef Rebuild::finish() {
   return builder_.finish(root);
 }
 
-ir::ModuleRef rebuild_module(const ir::ModuleRef& module, const RewriteComputation& rewrite) {
+ir::ModuleRef rebuild_module(const ir::ModuleRef& module, const RewriteComputation& rewrite,
+                             std::vector<ComputationRef>* made) {
   std::unordered_set<const Computation*> reached;
   for (const Computation* c : ir::reachable(module->entry())) reached.insert(c);
   CalleeMap callees;
@@ -162,6 +163,10 @@ ir::ModuleRef rebuild_module(const ir::ModuleRef& module, const RewriteComputati
     ComputationRef fresh = rewrite(*old, callees);
     changed |= fresh != nullptr;
     if (fresh) callees.set(old.get(), fresh.get());
+    if (made) {
+      std::ranges::move(*made, std::back_inserter(now));
+      made->clear();
+    }
     now.push_back(fresh ? std::move(fresh) : old);
   }
   if (!changed) return module;

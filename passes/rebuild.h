@@ -73,7 +73,9 @@ class Rebuild {
 // nothing changed (it must not when `callees.touches(computation)`). The very same module when nothing changed at all.
 using RewriteComputation =
     std::function<ir::ComputationRef(const ir::Computation& computation, const CalleeMap& callees)>;
-ir::ModuleRef rebuild_module(const ir::ModuleRef& module, const RewriteComputation& rewrite);
+// What `rewrite` leaves in `made` are computations that the one it returns calls.
+ir::ModuleRef rebuild_module(const ir::ModuleRef& module, const RewriteComputation& rewrite,
+                             std::vector<ir::ComputationRef>* made = nullptr);
 
 // Whether two computations are the same up to names: instruction by instruction, in order.
 bool same_computation(const ir::Computation& a, const ir::Computation& b);

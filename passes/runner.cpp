@@ -12,6 +12,7 @@
 #include "passes/pass.h"
 #include "passes/schedule.h"
 #include "passes/simplify.h"
+#include "passes/while_loops.h"
 
 namespace hloc::passes {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 const Pass* const compile_pipeline[] = {
     &inline_pass,     // one computation per control structure
     &canonical_pass,  // dead and common code go
+    &while_pass,      // loops carry only what they need
+    &inline_pass,     // loops that run once, and branches that are known now
     &fold_pass,       // what is known is computed now
     &simplify_pass,   // rewrite rules to a fixed point
     &canonical_pass,  // what the rules made equal becomes one
@@ -54,7 +57,8 @@ Result<ir::ModuleRef> run_one(const ir::ModuleRef& module, const Pass& pass, Pas
 }  // namespace
 
 std::span<const Pass> all_passes() {
-  static const Pass known[] = {canonical_pass, fold_pass, fuse_pass, inline_pass, schedule_pass, simplify_pass};
+  static const Pass known[] = {canonical_pass, fold_pass,     fuse_pass, inline_pass,
+                               schedule_pass,  simplify_pass, while_pass};
   return known;
 }
 std::span<const Pass* const> pipeline() { return compile_pipeline; }
