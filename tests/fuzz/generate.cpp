@@ -79,7 +79,7 @@ class Generator {
   }
 
   void step() {
-    switch (r_.below(16)) {
+    switch (r_.below(17)) {
       case 0: case 1: return unary();
       case 2: case 3: case 4: return binary();
       case 5: return broadcast();
@@ -92,7 +92,8 @@ class Generator {
       case 12: return o_.exact ? convert() : unary();
       case 13: return concatenate();
       case 14: return r_.chance(50) ? dynamic() : reverse();
-      default: return r_.chance(30) ? loop() : iota();
+      case 15: return r_.chance(50) ? loop() : conditional();
+      default: return iota();
     }
   }
 
@@ -303,27 +304,93 @@ class Generator {
     std::string starts;
     for (int64_t d : x.dims) {
       sizes.push_back(1 + static_cast<int64_t>(r_.below(static_cast<uint64_t>(d))));
-      Operand s = emit("s32", {}, fmt::format("constant({})", static_cast<int64_t>(r_.below(12)) - 3));
+      const Operand* known = find([](const Operand& o) { return o.type == "s32" && o.dims.empty(); });
+      Operand s = known && r_.chance(40) ? *known : emit("s32", {}, fmt::format("constant({})", static_cast<int64_t>(r_.below(12)) - 3));
       starts += ", " + s.name;
     }
     Operand part = emit(x.type, sizes, fmt::format("dynamic-slice({}{}), dynamic_slice_sizes={}", x.name, starts, list_text(sizes)));
     if (r_.chance(50)) emit(x.type, x.dims, fmt::format("dynamic-update-slice({}, {}{})", x.name, part.name, starts));
   }
 
-  // for (i = 0; i < n; ++i) (x, y) = (y, x op y)
+  // A computation of its own, with what has been named so far.
+  Generator child() {
+    Generator c(r_, o_);
+    c.depth_ = depth_ + 1;
+    c.next_ = next_;
+    c.reducers_ = reducers_;
+    return c;
+  }
+  void take_over(Generator& c, const std::string& computation) {
+    next_ = c.next_;
+    reducers_ = c.reducers_;
+    computations_ += c.computations_ + computation;
+  }
+  // A value of the same type and shape: the newest of some tries, at worst `x`.
+  std::string same_type(const Operand& x) {
+    const Operand* y = find([&](const Operand& o) { return o.type == x.type && o.dims == x.dims && o.name != x.name; });
+    return y ? y->name : x.name;
+  }
+
+  // Where results are compared bit by bit, bodies are anything; else only what does not let errors grow.
+  void some_steps() {
+    if (o_.exact) {
+      for (uint64_t i = 1 + r_.below(6); i-- > 0;) step();
+    } else {
+      Operand x = any();
+      emit(x.type, x.dims, fmt::format("{}({}, {})", x.type == "pred" ? "xor" : "maximum", x.name, like(x)));
+    }
+  }
+
+  // for (i = 0; i < n; ++i), over some carries: changing, unchanging, constant, never read.
   void loop() {
-    Operand x = any();
-    std::string y = like(x);
+    if (depth_ >= 2) return;
     int id = next_++;
-    std::string s = shape_text(x), op = x.type == "pred" ? "xor" : o_.exact ? "subtract" : "maximum";
-    computations_ += fmt::format(
-        "cond{0} {{\n  t = (s32[], {1}, {1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  n = s32[] constant({2})\n  ROOT c = pred[] compare(i, n), direction=LT\n}}\n\n"
-        "body{0} {{\n  t = (s32[], {1}, {1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  one = s32[] constant(1)\n  j = s32[] add(i, one)\n"
-        "  x = {1} get-tuple-element(t), index=1\n  y = {1} get-tuple-element(t), index=2\n  z = {1} {3}(x, y)\n  ROOT r = (s32[], {1}, {1}) tuple(j, y, z)\n}}\n\n",
-        id, s, r_.below(5), op);
-    Operand zero = emit("s32", {}, "constant(0)");
-    body_ += fmt::format("  init{0} = (s32[], {1}, {1}) tuple({2}, {3}, {4})\n  loop{0} = (s32[], {1}, {1}) while(init{0}), condition=cond{0}, body=body{0}\n", id, s, zero.name, x.name, y);
-    emit(x.type, x.dims, fmt::format("get-tuple-element(loop{}), index={}", id, 1 + r_.below(2)));
+    Operand start = emit("s32", {}, fmt::format("constant({})", r_.below(3)));
+    std::vector<Operand> carries{start};
+    for (uint64_t i = 1 + r_.below(4); i-- > 0;) carries.push_back(r_.chance(20) ? constant(type()) : any());
+    std::string types, initial;
+    for (const Operand& c : carries) {
+      types += (types.empty() ? "" : ", ") + shape_text(c);
+      initial += (initial.empty() ? "" : ", ") + c.name;
+    }
+    Generator body = child();
+    std::string elements;
+    for (size_t i = 0; i < carries.size(); ++i) {
+      Operand element{fmt::format("e{}", i), carries[i].type, carries[i].dims};
+      body.body_ += fmt::format("  {} = {} get-tuple-element(t), index={}\n", element.name, shape_text(element), i);
+      body.pool_.push_back(element);
+    }
+    body.body_ += fmt::format("  one = s32[] constant({})\n  i = s32[] add(e0, one)\n", 1 + r_.below(2));
+    body.some_steps();
+    std::string next = "i";
+    for (size_t i = 1; i < carries.size(); ++i)
+      next += ", " + (r_.chance(30) ? fmt::format("e{}", i) : body.same_type({fmt::format("e{}", i), carries[i].type, carries[i].dims}));
+    take_over(body, fmt::format("body{0} {{\n  t = ({1}) parameter(0)\n{2}  ROOT r = ({1}) tuple({3})\n}}\n\n"
+                                "cond{0} {{\n  t = ({1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  n = s32[] constant({4})\n"
+                                "  ROOT c = pred[] compare(i, n), direction={5}\n}}\n\n",
+                                id, types, body.body_, next, r_.below(6), r_.chance(80) ? "LT" : "LE"));
+    body_ += fmt::format("  init{0} = ({1}) tuple({2})\n  loop{0} = ({1}) while(init{0}), condition=cond{0}, body=body{0}\n", id, types, initial);
+    for (size_t i = 0; i < carries.size(); ++i)
+      if (r_.chance(60)) emit(carries[i].type, carries[i].dims, fmt::format("get-tuple-element(loop{}), index={}", id, i));
+  }
+
+  void conditional() {
+    if (depth_ >= 2) return;
+    const Operand* p = find([](const Operand& o) { return o.type == "pred" && o.dims.empty(); });
+    Operand which = p && r_.chance(80) ? *p : constant("pred"), x = any(), other = any();
+    int id = next_++;
+    std::string types = fmt::format("{}, {}", shape_text(x), shape_text(other));
+    for (const char* side : {"then", "else"}) {
+      Generator branch = child();
+      branch.body_ = fmt::format("  a = {} get-tuple-element(t), index=0\n  b = {} get-tuple-element(t), index=1\n", shape_text(x), shape_text(other));
+      branch.pool_ = {{"a", x.type, x.dims}, {"b", other.type, other.dims}};
+      branch.some_steps();
+      std::string result = branch.same_type({"a", x.type, x.dims});
+      take_over(branch, fmt::format("{}{} {{\n  t = ({}) parameter(0)\n{}  ROOT r = ({}) tuple({})\n}}\n\n", side, id, types, branch.body_, shape_text(x), result));
+    }
+    body_ += fmt::format("  both{0} = ({1}) tuple({2}, {3})\n  cond{0} = ({4}) conditional({5}, both{0}, both{0}), true_computation=then{0}, false_computation=else{0}\n",
+                         id, types, x.name, other.name, shape_text(x), which.name);
+    emit(x.type, x.dims, fmt::format("get-tuple-element(cond{}), index=0", id));
   }
 
   Random& r_;
@@ -331,7 +398,7 @@ class Generator {
   std::string computations_, body_;
   std::vector<std::string> reducers_;
   std::vector<Operand> pool_;
-  int next_ = 0;
+  int next_ = 0, depth_ = 0;  // depth: of computations
 };
 
 }  // namespace
