@@ -70,19 +70,6 @@ Result<Program> compile_program(const Module& module, const CompileOptions& opti
   return Program(std::shared_ptr<const Program::Implementation>(std::move(implementation)));
 }
 
-Result<void> check_sizes(std::span<const Shape> shapes, std::span<const size_t> sizes, std::string_view what) {
-  if (shapes.size() != sizes.size())
-    return error(ErrorKind::input, fmt::format("the program has {} {}s, {} were passed", shapes.size(), what, sizes.size()));
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    auto want = static_cast<size_t>(byte_width(shapes[i].element));
-    for (int64_t d : shapes[i].dims) want *= static_cast<size_t>(d);
-    if (sizes[i] != want)
-      return error(ErrorKind::input, fmt::format("{} {} is {}[{}], {} bytes; {} bytes were passed", what, i,
-                                                 name_of(shapes[i].element), fmt::join(shapes[i].dims, ","), want, sizes[i]));
-  }
-  return {};
-}
-
 }  // namespace
 
 const std::vector<Shape>& Program::parameters() const { return implementation_->parameters; }

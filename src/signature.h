@@ -15,4 +15,7 @@ namespace hloc {
 // ("parameter").
 Result<std::vector<Shape>> leaf_shapes(std::span<const ir::Type> types, std::string_view what);
 
+// Whether buffers of these sizes, in bytes, are just what a program with these shapes takes or gives.
+Result<void> check_sizes(std::span<const Shape> shapes, std::span<const size_t> sizes, std::string_view what);
+
 }  // namespace hloc

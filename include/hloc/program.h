@@ -86,6 +86,21 @@ Result<std::string> emit(const Module& module, std::string_view kind, const Comp
 // Runs passes by name.
 Result<Module> optimize(const Module& module, std::span<const std::string> passes, const CompileOptions& options = {});
 
+// The smallest module, by steps that only take away, for which `still_fails` says yes; it must say so of `module`. Every
+// module it is given verifies. It may be called many times, always from the calling thread.
+Result<Module> shrink(const Module& module, const std::function<bool(const Module&)>& still_fails);
+
+// The first pass after which the evaluator gives another result, bit by bit, and the rewrite rule in it that is to blame.
+struct Culprit {
+  std::string pass;  // empty: no pass changes the result, so what is wrong comes after them
+  std::string rule;  // empty: not one rule alone
+};
+// `inputs` as for Program::call.
+Result<Culprit> bisect(const Module& module, std::span<const std::span<const std::byte>> inputs, const CompileOptions& options = {});
+
+// The passes that `compile` runs, in order; `optimize` takes them.
+std::vector<std::string> pipeline();
+
 // Interprets the text of a loop-IR kernel on inputs; the buffers that it writes come back.
 Result<std::vector<std::vector<std::byte>>> run_loops(std::string text, std::string file,
                                                       std::span<const std::span<const std::byte>> inputs);

@@ -222,6 +222,7 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--target", a->options.target, "See `hloc targets`");
   command->add_option("--form", a->form, "hlo, mlir, mlirbc, pb or all that are there")->check(CLI::IsMember({"hlo", "mlir", "mlirbc", "pb", "all"}));
   command->add_flag("--no-fallback", a->options.no_fallback, "Fail where an op runs by the evaluator instead of native code");
+  command->add_flag("--bisect", a->options.bisect, "Where a result is wrong, say which pass or rule changes it first");
   command->add_flag("--verify", a->options.verify, "Also verify plain files");
   command->add_option("--jobs", a->jobs, "Checks at the same time")->check(CLI::Range(1u, 1024u));
   command->add_option("--threads", a->options.threads, "Threads of each program")->check(CLI::Range(1u, 1024u));

@@ -22,6 +22,15 @@ CheckOutcome refuse_fallbacks(const ProgramStats& stats) {
   return failed(fmt::format("{} ops have no native code: {}", stats.fallback_kernels, fmt::join(stats.fallbacks, ", ")));
 }
 
+// Where a wrong result comes from, as words.
+std::string blame(const Module& module, const std::vector<Bytes>& inputs, const CheckOptions& options) {
+  auto culprit = bisect(module, input_spans(inputs), {.target = options.target});
+  if (!culprit) return "; no bisection: " + culprit.error().message;
+  if (culprit->pass.empty()) return "; no pass changes the result, the code of the target does (`hloc reduce` makes it small)";
+  if (culprit->rule.empty()) return fmt::format("; the pass '{}' changes the result first", culprit->pass);
+  return fmt::format("; the rule '{}' in the pass '{}' changes the result first", culprit->rule, culprit->pass);
+}
+
 CheckOutcome check_instance(const Case& c, const CaseInstance& instance, const Module& module, const CheckOptions& options) {
   auto program = compile(module, {.target = options.target});
   if (!program) return failed(program.error());
@@ -35,7 +44,7 @@ CheckOutcome check_instance(const Case& c, const CaseInstance& instance, const M
   if (!called) return failed(called.error());
   auto difference = compare_outputs(c, instance, program->results(), *results);
   if (!difference) return failed(difference.error());
-  if (*difference) return failed(**difference);
+  if (*difference) return failed(**difference + (options.bisect ? blame(module, *inputs, options) : ""));
   CheckOutcome out;
   out.fallbacks = program->stats().fallback_kernels;
   return out;

@@ -22,7 +22,7 @@ struct CheckTask {
 
 struct CheckOptions {
   std::string target = "native";
-  bool no_fallback = false, verify = false;
+  bool no_fallback = false, verify = false, bisect = false;
   unsigned threads = 1;
 };
 

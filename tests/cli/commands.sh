@@ -65,4 +65,11 @@ ok "levels are dumped" bash -c "'$hloc' run '$work/axpy.hlo' --fill 3 --dump '$w
 exits 1 "bytes of data" bash -c "head -c 200 '$work/out/out0.npy' >'$work/short.npy'; '$hloc' run '$work/axpy.hlo' --input '$work/short.npy' --input '$work/out/out0.npy' --input '$work/out/out0.npy'"
 exits 1 "shape [100]" "$hloc" run "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
 exits 1 "not a .npy" "$hloc" run "$work/axpy.hlo" --input "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
+
+# reduce: nothing to keep, and a failure told by a command
+exits 1 "there is no failure to keep" "$hloc" reduce "$work/axpy.hlo"
+exits 0 "instructions are left" "$hloc" reduce "$work/axpy.hlo" -o "$work/small.hlo" --command 'grep -q multiply "$FILE"'
+ok "what is left shows the failure" grep -q multiply "$work/small.hlo"
+ok "what is left is small" test "$(grep -c ' = ' "$work/small.hlo")" -le 4
+exits 0 "1 passed" "$hloc" check --bisect "$work/axpy.hlo"
 finish

@@ -56,6 +56,28 @@ std::string compare(const std::vector<Shape>& shapes, const Buffers& got, const 
   return "";
 }
 
+// What is wrong with the native results of a module; empty: nothing.
+std::string difference_on(const Module& m, const char* target, uint64_t seed, bool exact) {
+  auto parameters = m.parameters(), results = m.results();
+  if (!parameters || !results) return "";
+  Random r(seed);
+  Buffers inputs;
+  for (const Shape& s : *parameters) inputs.push_back(random_input(s, r, exact));
+  auto want = run_on(m, "reference", inputs);
+  if (!want) return "the evaluator: " + want.error().render();
+  auto got = run_on(m, target, inputs);
+  if (!got) return std::string(target) + ": " + got.error().render();
+  std::string difference = compare(*results, *got, *want, exact);
+  return difference.empty() ? "" : std::string(target) + ": " + difference + "\n";
+}
+
+// The same finding, as small as it gets.
+std::string smallest(const Module& m, const char* target, uint64_t seed, bool exact) {
+  auto small = shrink(m, [&](const Module& candidate) { return !difference_on(candidate, target, seed, exact).empty(); });
+  auto text = small ? print(*small) : print(m);
+  return (small ? difference_on(*small, target, seed, exact) : small.error().render()) + (text ? *text : "");
+}
+
 std::string one(uint64_t seed, const fuzz::FuzzArguments&) {
   Random r(seed);
   fuzz::GeneratorOptions options;
@@ -71,18 +93,8 @@ std::string one(uint64_t seed, const fuzz::FuzzArguments&) {
   auto again = read(*printed, "printed");
   std::string why;
   if (!again || !equal(*m, *again, &why)) return "round trip: " + why + "\n" + text;
-
-  Buffers inputs;
-  const std::vector<Shape> parameters = *m->parameters(), results = *m->results();
-  for (const Shape& s : parameters) inputs.push_back(random_input(s, r, options.exact));
-  auto want = run_on(*m, "reference", inputs);
-  if (!want) return want.error().render() + text;
-  for (const char* target : {"native", "x86-64-v3"}) {
-    auto got = run_on(*m, target, inputs);
-    if (!got) return std::string(target) + ": " + got.error().render() + text;
-    std::string difference = compare(results, *got, *want, options.exact);
-    if (!difference.empty()) return std::string(target) + ": " + difference + "\n" + text;
-  }
+  for (const char* target : {"native", "x86-64-v3"})
+    if (!difference_on(*m, target, seed, options.exact).empty()) return smallest(*m, target, seed, options.exact);
   return "";
 }
 
