@@ -33,6 +33,8 @@ class ContractEmitter {
   }
 
  private:
+  static constexpr int64_t prefetch_distance = 12;  // rows of rhs; about the latency of the outer cache at one row a tile step
+
   struct Side {
     const loops::Block* block = nullptr;
     loops::ValueId value = 0;
@@ -147,6 +149,7 @@ class ContractEmitter {
       int vectors = vectors_for(columns);
       int64_t step = int64_t{vectors} * p_.lanes * size_;
       over_k(0, p_.k.size(), {}, [&](Reg k) {
+        if (p_.prefetch_rhs) prefetch_rows(row_of_rhs(n1), prefetch_distance * step_of(rhs_, p_.k), vectors);
         Reg at = k ? b_.add(to, b_.mul(k, step)) : to;
         for (int v = 0; v < vectors; ++v) {
           b_.vstore(full_, {at, static_cast<int32_t>(int64_t{v} * p_.lanes * size_)}, rhs_vector(n1, v, columns));
@@ -296,9 +299,25 @@ class ContractEmitter {
     e_.close_scope();
   }
 
+  // Where the row of rhs at the k that is bound begins, from column n1 on; rhs is a plain load.
+  Reg row_of_rhs(Reg n1) {
+    e_.open_scope();
+    e_.bind_index(p_.n[0].index, n1);
+    Reg at = b_.lea(e_.address_of(loops::plain_load(*rhs_.block, rhs_.value)->access));
+    e_.close_scope();
+    return at;
+  }
+
+  // The cache lines of one row of a panel, `offset` bytes on. Rows that lie a page apart are beyond hardware prefetchers.
+  void prefetch_rows(Reg at, int64_t offset, int vectors) {
+    for (int64_t line = 0; line < int64_t{vectors} * p_.lanes * size_; line += 64)
+      b_.prefetch({at, static_cast<int32_t>(offset + line)});
+  }
+
   // acc[r][v] += lhs[r] * rhs[v] for the k that is `u` after the streams.
   void multiply_add(const Stream& lhs, const Stream& rhs, int u, int rows, int vectors, Reg edge_mask, std::vector<Reg>& acc) {
     std::vector<Reg> column(static_cast<size_t>(vectors));
+    if (p_.prefetch_rhs) prefetch_rows(rhs.at, (u + prefetch_distance) * rhs.k_step, vectors);
     for (int v = 0; v < vectors; ++v) {
       Address at(rhs.at, static_cast<int32_t>(u * rhs.k_step + int64_t{v} * p_.lanes * size_));
       column[static_cast<size_t>(v)] = edge_mask && v + 1 == vectors ? b_.vload_masked(full_, at, edge_mask) : b_.vload(full_, at);

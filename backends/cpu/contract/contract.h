@@ -37,6 +37,7 @@ struct ContractPlan {
   int lanes = 1;
   Tile tile;
   bool pack_lhs = true, pack_rhs = true;
+  bool prefetch_rhs = false;    // rows of rhs lie too far apart for the hardware to see them coming
   int64_t block_columns = 0;    // NC, a multiple of the tile's columns
   int64_t piece_batches = 1, piece_rows = 0, piece_columns = 0;  // extents of one piece
   int64_t grid_batches = 1, grid_rows = 1, grid_columns = 1;     // pieces along each

@@ -65,23 +65,43 @@ Tile choose_tile(const Machine& machine, int64_t m, int64_t n, int lanes) {
 
 namespace {
 
-// Pieces: a grid over batches, columns and rows. More than one only where a piece has enough to do.
+struct Grid {
+  int64_t columns = 1, rows = 1;
+};
+
+// Vector operations that a grid costs: the products, and the packing that each piece does for itself. Packing an element
+// is a load and a store of a lane, mostly from an outer cache.
+double cost_of(const ContractPlan& p, Grid g) {
+  constexpr double packing = 8;  // multiply-adds of a lane
+  double depth = static_cast<double>(std::max<int64_t>(p.depth, 1)), rows = static_cast<double>(p.rows), columns = static_cast<double>(p.columns);
+  double packed = (p.pack_lhs ? static_cast<double>(g.columns) * rows : 0) + (p.pack_rhs ? static_cast<double>(g.rows) * columns : 0);
+  return depth * (rows * columns + packing * packed);
+}
+
+// Pieces: a grid over batches, columns and rows. More than one only where a piece has enough to do, and only so many that
+// one thread alone hardly notices: each piece packs its own rows and columns.
 void cut_pieces(ContractPlan& p) {
   constexpr double least_work = 1 << 20;  // multiply-adds, some tens of microseconds
   constexpr int64_t most = 8;
+  constexpr double tolerated = 1.08;
   double work = static_cast<double>(p.batches) * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(std::max<int64_t>(p.depth, 1));
   auto wanted = std::clamp<int64_t>(static_cast<int64_t>(work / least_work), 1, most);
   int64_t tile_columns = int64_t{p.tile.vectors} * p.lanes;
   p.grid_batches = std::min(wanted, p.batches);
   int64_t rest = ceil_div(wanted, p.grid_batches);
-  // Each piece packs its own rows and columns, so a square-ish grid packs least.
-  int64_t panels_n = ceil_div(p.columns, tile_columns), panels_m = ceil_div(p.rows, p.tile.rows);
-  int64_t by_columns = rest >= 4 ? (p.columns >= p.rows ? 4 : 2) : rest;
-  p.grid_columns = std::clamp<int64_t>(by_columns, 1, std::max<int64_t>(panels_n, 1));
-  p.grid_rows = std::clamp<int64_t>(ceil_div(rest, p.grid_columns), 1, std::max<int64_t>(panels_m, 1));
+  int64_t panels_n = std::max<int64_t>(ceil_div(p.columns, tile_columns), 1), panels_m = std::max<int64_t>(ceil_div(p.rows, p.tile.rows), 1);
+  Grid best;
+  for (int64_t rows = 1; rows <= std::min(rest, panels_m); ++rows) {
+    for (int64_t columns = 1; columns <= std::min(rest / rows, panels_n); ++columns) {
+      Grid g{columns, rows};
+      if (cost_of(p, g) > tolerated * cost_of(p, {})) continue;
+      int64_t pieces = rows * columns, before = best.rows * best.columns;
+      if (pieces > before || (pieces == before && cost_of(p, g) < cost_of(p, best))) best = g;
+    }
+  }
   p.piece_batches = std::max<int64_t>(ceil_div(p.batches, p.grid_batches), 1);
-  p.piece_columns = std::max<int64_t>(ceil_div(panels_n, p.grid_columns), 1) * tile_columns;
-  p.piece_rows = std::max<int64_t>(ceil_div(panels_m, p.grid_rows), 1) * p.tile.rows;
+  p.piece_columns = ceil_div(panels_n, best.columns) * tile_columns;
+  p.piece_rows = ceil_div(panels_m, best.rows) * p.tile.rows;
   p.grid_batches = std::max<int64_t>(ceil_div(p.batches, p.piece_batches), 1);
   p.grid_columns = std::max<int64_t>(ceil_div(p.columns, p.piece_columns), 1);
   p.grid_rows = std::max<int64_t>(ceil_div(p.rows, p.piece_rows), 1);
@@ -106,11 +126,18 @@ void choose_packing(ContractPlan& p, const loops::Kernel& kernel, const Contract
   bool rhs_direct = kernel.type(rhs_value) == c.accumulate && rhs_k && rhs_n && *rhs_n == 1 && fits_displacement(*rhs_k * size * 4) &&
                     (!partial || machine.has_masks || size >= 4);
   // Packing reads and writes every element once; direct use pays by cache misses each time a panel is used again.
-  p.pack_rhs = !rhs_direct || p.rows > 3 * p.tile.rows;
+  // Rows a multiple of a page apart fall into few cache sets, so there a panel is read from far again and again.
+  int64_t step = rhs_k ? std::abs(*rhs_k) * size : 0;
+  p.pack_rhs = !rhs_direct || p.rows > (step % 4096 == 0 ? 3 : 8) * p.tile.rows;
+  p.prefetch_rhs = rhs_k && rhs_n && *rhs_n == 1 && p.k.size() == 1 && step >= 256 && fits_displacement(step * 32);
+}
 
+// Blocks of columns that stay in the outer private cache while all rows pass over them, and memory for what is packed.
+void choose_blocks(ContractPlan& p, const Contract& c, const Machine& machine) {
+  int64_t size = byte_width(c.accumulate), tile_columns = int64_t{p.tile.vectors} * p.lanes;
   p.block_columns = p.piece_columns;
   if (p.pack_rhs) {
-    int64_t budget = machine.l2_bytes * 3 / 4;
+    int64_t budget = machine.l2_bytes / 2;  // rows of lhs and results pass through it, too
     int64_t fit = budget / std::max<int64_t>(p.depth * size, 1) / tile_columns * tile_columns;
     p.block_columns = std::clamp(fit, tile_columns, p.piece_columns);
   }
@@ -146,8 +173,9 @@ std::optional<ContractPlan> plan_contract(const loops::Kernel& kernel, const Con
   p.lanes = machine.vector_bytes / widest;
   while (p.lanes > 1 && p.lanes / 2 >= p.columns) p.lanes /= 2;
   p.tile = choose_tile(machine, p.rows, p.columns, p.lanes);
-  cut_pieces(p);
   choose_packing(p, kernel, c, machine);
+  cut_pieces(p);
+  choose_blocks(p, c, machine);
   return p;
 }
 
