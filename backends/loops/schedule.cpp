@@ -8,6 +8,7 @@ namespace hloc::loops {
 Kernel schedule(Kernel kernel) {
   collapse_loops(kernel);
   merge_loops(kernel);
+  split_loops(kernel);
   choose_loop_kinds(kernel);
   return kernel;
 }

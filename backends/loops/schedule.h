@@ -12,6 +12,9 @@ void collapse_loops(Kernel& kernel);
 // Loops of one extent in one block become one, when nothing between them is needed by the second.
 void merge_loops(Kernel& kernel);
 
+// A loop whose guards change at few of its iterations becomes several, in which they are known.
+void split_loops(Kernel& kernel);
+
 // Chooses vector loops by counting what each choice costs, unrolls small ones, and makes outermost ones parallel.
 void choose_loop_kinds(Kernel& kernel);
 
