@@ -1,9 +1,11 @@
-// Loop-IR texts: read, verified, printed and read again equal, interpreted on fixed inputs.
+// Loop-IR texts: read, verified, printed and read again equal, interpreted on fixed inputs. With --schedule=yes what is
+// printed and interpreted is the scheduled kernel, and it must verify.
 #include "tests/harness/text_test.h"
 
 #include <fmt/format.h>
 
 #include "backends/loops/loops.h"
+#include "backends/loops/lower.h"
 #include "ir/support/source.h"
 
 namespace hloc::test {
@@ -31,19 +33,25 @@ TextOutcome run_loops_text(const TextTest& t) {
   TextOutcome out;
   auto kernel = loops::read_kernel(loops_source(t.path, t.text));
   if (!kernel) return out.error = kernel.error(), out;
+  std::string text = t.text;
+  if (t.option("schedule") == "yes") {
+    kernel = loops::schedule(*std::move(kernel));
+    if (auto ok = loops::verify(*kernel); !ok) return out.error = ok.error(), out;
+    text = loops::print(*kernel);
+  }
   out.output = loops::print(*kernel);
   auto again = loops::read_kernel(loops_source("printed", out.output));
   if (!again || loops::print(*again) != out.output) {
     out.failure = "what was printed does not read back equal:\n" + out.output;
     return out;
   }
-  auto signature = loops_signature(t.text, t.path);
+  auto signature = loops_signature(text, t.path);
   if (!signature) return out.error = signature.error(), out;
   std::vector<std::vector<std::byte>> inputs;
   std::vector<std::span<const std::byte>> views;
   for (const Shape& s : signature->inputs) inputs.push_back(counting_input(s, inputs.size() * 10));
   for (const auto& i : inputs) views.emplace_back(i);
-  auto results = run_loops(t.text, t.path, views);
+  auto results = run_loops(text, t.path, views);
   if (!results) return out.error = results.error(), out;
   for (size_t k = 0; k < results->size(); ++k) {
     const Shape& s = signature->outputs[k];
