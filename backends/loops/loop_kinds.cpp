@@ -3,6 +3,7 @@
 // Vector: of all ways to make at most one loop on each path from the root vector, the cheapest by a count of what the
 // innermost statements cost. A nest of a few loops has few ways, and each is counted once from the inside out.
 #include <algorithm>
+#include <unordered_map>
 
 #include "backends/loops/schedule.h"
 #include "backends/loops/walk.h"
@@ -57,7 +58,7 @@ class VectorChoice {
       }
     }
     plain.cost = once * static_cast<double>(loop.extent);
-    if (!is_independent(kernel_, loop, true)) return plain;
+    if (!is_independent(kernel_, loop, SideBySide::lanes)) return plain;
     Choice lanes;
     lanes.is_vector = true;
     Varying varying = varying_in(kernel_, loop);
@@ -164,7 +165,7 @@ struct NotPlain {
 bool split_by_division(Kernel& kernel, Loop& loop) {
   if (loop.extent >= few_iterations || loop.kind != LoopKind::serial || loop.body.size() != 1) return false;
   auto* inner = loop.body[0].as<Loop>();
-  if (!inner || inner->kind != LoopKind::serial || !is_independent(kernel, *inner, false)) return false;
+  if (!inner || inner->kind != LoopKind::serial || !is_independent(kernel, *inner, SideBySide::threads)) return false;
   auto n = static_cast<IndexId>(kernel.indices.size());
   int64_t extent = loop.extent * inner->extent;
   kernel.indices.push_back({IndexKind::loop, {0, extent - 1}, {}, 1, no_id});
@@ -178,7 +179,7 @@ bool split_by_division(Kernel& kernel, Loop& loop) {
 }
 
 void make_parallel(Kernel& kernel, Loop& loop) {
-  if (!is_independent(kernel, loop, false)) return;
+  if (!is_independent(kernel, loop, SideBySide::threads)) return;
   while (split_by_division(kernel, loop)) continue;
   int64_t work = std::max<int64_t>(work_of(loop.body), 1);
   int64_t grain = std::max<int64_t>(1, work_per_chunk / work);
@@ -218,39 +219,102 @@ struct LoopEffects {
   std::vector<const Access*> stores, loads;  // of buffers that are no inputs
 };
 
-bool same_buffer_elsewhere(const LoopEffects& e) {
-  for (const Access* store : e.stores) {
-    for (const Access* load : e.loads)
-      if (load->buffer == store->buffer && load->offset != store->offset) return true;
-    for (const Access* other : e.stores)
-      if (other->buffer == store->buffer && other->offset != store->offset) return true;
-  }
-  return false;
+// By buffer: how many statements of the block use it.
+std::vector<int64_t> uses_in(const Kernel& kernel, const Block& block) {
+  std::vector<int64_t> uses(kernel.buffers.size());
+  for_each_statement(block, [&](const Statement& s) {
+    if (auto* load = s.as<Load>()) ++uses[load->access.buffer];
+    if (auto* store = s.as<Store>()) ++uses[store->access.buffer];
+  });
+  return uses;
 }
 
 // Different values of the indices give different addresses: from the smallest coefficient on, each is larger than all that
-// the smaller ones can reach together. An index made from a value inside the loop may be anything.
-bool is_injective(const Kernel& kernel, const Affine& offset, const std::vector<IndexId>& made_inside) {
-  std::vector<Term> terms;
+// the smaller ones can reach together. An index made from a value inside the loop may be anything. `apart`: not even the
+// addresses that many elements further on are among them.
+bool is_injective(const Kernel& kernel, const Affine& offset, const std::vector<IndexId>& made_inside, int64_t apart = 0) {
+  struct Reach {
+    int64_t coefficient, most;
+  };
+  std::vector<Reach> terms;
+  if (apart != 0) terms.push_back({std::abs(apart), 1});
   for (const Term& t : offset.terms) {
     if (std::find(made_inside.begin(), made_inside.end(), t.index) != made_inside.end()) return false;
-    if (kernel.indices[t.index].kind != IndexKind::from_value) terms.push_back({t.index, std::abs(t.coefficient)});
+    const Index& i = kernel.indices[t.index];
+    if (i.kind != IndexKind::from_value) terms.push_back({std::abs(t.coefficient), i.range.hi - i.range.lo});
   }
-  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+  std::sort(terms.begin(), terms.end(), [](const Reach& a, const Reach& b) { return a.coefficient < b.coefficient; });
   int64_t reach = 0;
-  for (const Term& t : terms) {
+  for (const Reach& t : terms) {
     if (t.coefficient <= reach) return false;
-    const Range& r = kernel.indices[t.index].range;
-    reach += t.coefficient * (r.hi - r.lo);
+    reach += t.coefficient * t.most;
   }
   return true;
+}
+
+// Two accesses to one buffer that may meet at one element in different iterations, other than by having equal addresses.
+bool may_meet(const Kernel& kernel, const Access& a, const Access& b, const std::vector<IndexId>& made_inside) {
+  if (a.buffer != b.buffer || a.offset == b.offset) return false;
+  return a.offset.terms != b.offset.terms || !is_injective(kernel, a.offset, made_inside, b.offset.base - a.offset.base);
+}
+
+// Each iteration keeps to a part of the buffer of its own: all addresses are c * index + rest, and the rests, which differ by
+// less than c, depend on what is made inside the loop only. Gathered addresses count with the range they are clamped to.
+bool has_own_parts(const Kernel& kernel, const Loop& loop, const std::vector<const Access*>& accesses, const std::vector<bool>& inside) {
+  int64_t pitch = std::abs(accesses[0]->offset.coefficient(loop.index));
+  Affine outside;
+  Range all{INT64_MAX, INT64_MIN};
+  for (const Access* a : accesses) {
+    if (a->offset.coefficient(loop.index) != accesses[0]->offset.coefficient(loop.index)) return false;
+    Affine rest, outer;
+    rest.base = a->offset.base;
+    for (const Term& t : a->offset.terms)
+      if (t.index != loop.index) (inside[t.index] ? rest : outer).terms.push_back(t);
+    if (a == accesses[0]) outside = outer;
+    if (outer != outside) return false;
+    Range r = range_of(kernel, rest);
+    all = {std::min(all.lo, r.lo), std::max(all.hi, r.hi)};
+  }
+  return pitch != 0 && all.lo > -(int64_t{1} << 60) && all.hi < int64_t{1} << 60 && all.hi - all.lo < pitch;
+}
+
+// Drops the accesses to buffers of which each iteration has a part.
+void erase_own_parts(const Kernel& kernel, const Loop& loop, LoopEffects& e) {
+  std::vector<bool> inside(kernel.indices.size());
+  for_each_statement(loop.body, [&](const Statement& s) {
+    if (auto* inner = s.as<Loop>()) inside[inner->index] = true;
+    if (auto* derive = s.as<Derive>()) inside[derive->index] = true;
+  });
+  std::unordered_map<BufferId, std::vector<const Access*>> accesses;
+  for (const Access* a : e.stores) accesses[a->buffer].push_back(a);
+  for (const Access* a : e.loads)
+    if (auto it = accesses.find(a->buffer); it != accesses.end()) it->second.push_back(a);
+  for (const auto& [buffer, list] : accesses) {
+    if (!has_own_parts(kernel, loop, list, inside)) continue;
+    auto is_it = [b = buffer](const Access* a) { return a->buffer == b; };
+    std::erase_if(e.stores, is_it);
+    std::erase_if(e.loads, is_it);
+  }
+}
+
+bool same_buffer_elsewhere(const Kernel& kernel, const LoopEffects& e, const std::vector<IndexId>& made_inside) {
+  for (size_t i = 0; i < e.stores.size(); ++i) {
+    for (const Access* load : e.loads)
+      if (may_meet(kernel, *e.stores[i], *load, made_inside)) return true;
+    for (size_t k = 0; k < i; ++k)
+      if (may_meet(kernel, *e.stores[i], *e.stores[k], made_inside)) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 // Every store goes to an address of its own that moves with the loop's variable, and whatever else touches that buffer does
-// so at the same address.
-bool is_independent(const Kernel& kernel, const Loop& loop, bool may_accumulate) {
+// so at the same address or at one that no store of another iteration reaches. Or else each iteration has a part of the buffer
+// of its own. A local buffer that is used inside the loop only holds nothing from one iteration to the next
+// (lowering makes no others), so for threads it does not count.
+bool is_independent(const Kernel& kernel, const Loop& loop, SideBySide how) {
+  bool may_accumulate = how == SideBySide::lanes;
   std::vector<AccId> inside;
   std::vector<IndexId> made_inside;  // from values
   LoopEffects effects;
@@ -266,7 +330,16 @@ bool is_independent(const Kernel& kernel, const Loop& loop, bool may_accumulate)
     if (auto* store = s.as<Store>()) effects.stores.push_back(&store->access);
     if (auto* load = s.as<Load>(); load && kernel.buffers[load->access.buffer].role != BufferRole::input) effects.loads.push_back(&load->access);
   });
-  if (!good || same_buffer_elsewhere(effects)) return false;
+  if (how == SideBySide::threads) {
+    std::vector<int64_t> here = uses_in(kernel, loop.body), all = uses_in(kernel, kernel.body);
+    auto is_private = [&](const Access* a) {
+      return kernel.buffers[a->buffer].role == BufferRole::local && here[a->buffer] == all[a->buffer];
+    };
+    std::erase_if(effects.stores, is_private);
+    std::erase_if(effects.loads, is_private);
+  }
+  if (good) erase_own_parts(kernel, loop, effects);
+  if (!good || same_buffer_elsewhere(kernel, effects, made_inside)) return false;
   Varying varying = varying_in(kernel, loop);
   return std::all_of(effects.stores.begin(), effects.stores.end(), [&](const Access* store) {
     return varying.step(store->offset, loop.index).step == Step::strided && is_injective(kernel, store->offset, made_inside);

@@ -18,7 +18,10 @@ void split_loops(Kernel& kernel);
 // Chooses vector loops by counting what each choice costs, unrolls small ones, and makes outermost ones parallel.
 void choose_loop_kinds(Kernel& kernel);
 
-// Whether iterations of the loop do not see each other's effects, but for `Accumulate` where `may_accumulate`.
-bool is_independent(const Kernel& kernel, const Loop& loop, bool may_accumulate);
+// Who runs iterations side by side. Lanes may accumulate across iterations; threads have local buffers of their own.
+enum class SideBySide : uint8_t { lanes, threads };
+
+// Whether iterations of the loop do not see each other's effects.
+bool is_independent(const Kernel& kernel, const Loop& loop, SideBySide how);
 
 }  // namespace hloc::loops

@@ -73,6 +73,12 @@ bool supports_scatter(const ir::Instruction& v) {
   return supports_reducing(v) && is_integer(v.operand(n)->type.element());
 }
 
+bool supports_sort(const ir::Instruction& v) {
+  for (size_t i = 0; i < v.operand_count; ++i)
+    if (v.callee(0).parameters()[2 * i]->type.element() != v.operand(i)->type.element()) return false;
+  return v.operand(0)->type.rank() > 0 && supports_reducing(v);
+}
+
 bool row_major(ir::Type t) { return t.layout().is_row_major(); }
 
 }  // namespace
@@ -81,6 +87,7 @@ bool supports(const ir::Instruction& v) {
   using ir::Op;
   if (v.op == Op::Reduce || v.op == Op::ReduceWindow) return supports_reducing(v);
   if (v.op == Op::Scatter) return supports_scatter(v);
+  if (v.op == Op::Sort) return supports_sort(v);
   if (!has_plain_types(v)) return false;
   if (v.op == Op::Parameter || v.op == Op::Iota || v.op == Op::Broadcast || v.op == Op::Reshape || v.op == Op::Transpose ||
       v.op == Op::Slice || v.op == Op::Reverse || v.op == Op::Pad || v.op == Op::Concatenate || v.op == Op::Copy)

@@ -10,13 +10,21 @@
 namespace hloc::ir::eval {
 namespace {
 
-// A stable merge sort that asks `less` only as less(right, left): any answers, even contradictory ones, give some
-// permutation.
+constexpr int64_t insertion_run = 8;
+
+// A stable sort that asks `less` only as less(right, left): any answers, even contradictory ones, give some permutation.
+// Which one is part of what sort means here, since native code has to give the same: runs of 8 by insertion, then merges.
 template <class Less>
 void merge_sort(std::vector<int64_t>& order, Less less) {
   auto n = static_cast<int64_t>(order.size());
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = i; k % insertion_run != 0; --k) {
+      int64_t &left = order[static_cast<size_t>(k - 1)], &right = order[static_cast<size_t>(k)];
+      if (!less(right, left)) break;
+      std::swap(left, right);
+    }
   std::vector<int64_t> merged_order(order.size());
-  for (int64_t width = 1; width < n; width *= 2) {
+  for (int64_t width = insertion_run; width < n; width *= 2) {
     for (int64_t begin = 0; begin < n; begin += 2 * width) {
       int64_t middle = std::min(begin + width, n), end = std::min(begin + 2 * width, n);
       int64_t left = begin, right = middle;

@@ -79,7 +79,7 @@ class Generator {
   }
 
   void step() {
-    switch (r_.below(17)) {
+    switch (r_.below(18)) {
       case 0: case 1: return unary();
       case 2: case 3: case 4: return binary();
       case 5: return broadcast();
@@ -93,6 +93,7 @@ class Generator {
       case 13: return concatenate();
       case 14: return r_.chance(50) ? dynamic() : reverse();
       case 15: return r_.chance(50) ? loop() : conditional();
+      case 16: return o_.exact ? sort() : unary();
       default: return iota();
     }
   }
@@ -127,7 +128,7 @@ class Generator {
     std::vector<std::string> ops{"add", "multiply", "subtract", "maximum", "minimum"};
     if (x.type == "pred") ops = {"and", "or", "xor"};
     else if (is_integer_name(x.type)) ops = {"add", "multiply", "subtract", "maximum", "minimum", "divide", "remainder", "and", "or", "xor", "shift-left", "shift-right-logical", "shift-right-arithmetic"};
-    else if (o_.exact) ops.push_back("divide");
+    else if (o_.exact) ops.insert(ops.end(), {"divide", "remainder"});
     if (o_.exact && r_.chance(20)) {
       static const std::vector<std::string> directions{"EQ", "NE", "LT", "LE", "GT", "GE"};
       emit("pred", x.dims, fmt::format("compare({}, {}), direction={}", x.name, y, r_.pick(directions)));
@@ -275,6 +276,52 @@ class Generator {
     std::string op = r_.pick(ops);
     Operand init = constant(x.type);
     emit(x.type, dims, fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x.name, init.name, list_text(over), reducer(x.type, op)));
+  }
+
+  // By one key or two, by orders that are none as well (LE; LT where there is a NaN): the result is the same permutation.
+  std::string comparator(const std::vector<Operand>& operands) {
+    static const std::vector<std::string> directions{"LT", "GT", "LT", "GT", "LE", "GE", "NE"};
+    std::string name = fmt::format("comparator{}", next_++), parameters, key = operands[0].type;
+    for (size_t i = 0; i < operands.size(); ++i)
+      for (size_t side = 0; side < 2; ++side)
+        parameters += fmt::format("  {}{} = {}[] parameter({})\n", side == 0 ? "a" : "b", i, operands[i].type, 2 * i + side);
+    // The total order sees signs of NaNs, which arithmetic does not promise.
+    std::string type = is_float_name(key) && operands[0].name[0] == 'p' && r_.chance(40) ? ", type=TOTALORDER" : "";
+    std::string first = fmt::format("pred[] compare(a0, b0), direction={}{}\n", r_.pick(directions), type);
+    if (operands.size() == 1 || r_.chance(50)) {
+      computations_ += fmt::format("{} {{\n{}  ROOT r = {}}}\n\n", name, parameters, first);
+    } else {
+      computations_ += fmt::format(
+          "{} {{\n{}  first = {}  same = pred[] compare(a0, b0), direction=EQ\n  then = pred[] compare(a1, b1), direction={}\n"
+          "  both = pred[] and(same, then)\n  ROOT r = pred[] or(first, both)\n}}\n\n",
+          name, parameters, first, r_.pick(directions));
+    }
+    return name;
+  }
+
+  void sort() {
+    Operand x = r_.chance(40) ? pool_[0] : any();
+    if (x.dims.empty()) return;
+    std::vector<Operand> operands{x};
+    while (operands.size() < 4 && r_.chance(50)) {
+      const Operand* y = find([&](const Operand& o) { return o.dims == x.dims; });
+      operands.push_back(*y);  // x itself at least
+    }
+    std::string names, types;
+    for (const Operand& o : operands) {
+      names += (names.empty() ? "" : ", ") + o.name;
+      types += (types.empty() ? "" : ", ") + shape_text(o);
+    }
+    size_t dim = r_.below(x.dims.size());
+    std::string rest = fmt::format("sort({}), dimensions={{{}}}, is_stable=true, to_apply={}", names, dim, comparator(operands));
+    if (operands.size() == 1) {
+      emit(x.type, x.dims, rest);
+      return;
+    }
+    int id = next_++;
+    body_ += fmt::format("  sorted{} = ({}) {}\n", id, types, rest);
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (i == 0 || r_.chance(60)) emit(operands[i].type, x.dims, fmt::format("get-tuple-element(sorted{}), index={}", id, i));
   }
 
   void dot() {
