@@ -21,6 +21,10 @@ HloModule sorted
 less { p = f32[] parameter(0) q = f32[] parameter(1) ROOT c = pred[] compare(p, q), direction=LT }
 ENTRY main { x = f32[9] parameter(0) ROOT s = f32[9] sort(x), dimensions={0}, to_apply=less }
 HLO
+cat >"$work/factored.hlo" <<'HLO'
+HloModule factored
+ENTRY main { x = f32[4,4] parameter(0) ROOT s = f32[4,4] cholesky(x), lower=true }
+HLO
 
 exits 0 "Examples:" "$hloc" --help
 exits 0 "StableHLO" "$hloc" --version
@@ -35,9 +39,11 @@ exits 0 "f32[100] =" "$hloc" run "$work/axpy.hlo" --fill 1
 exits 0 "2 kernels" bash -c "'$hloc' run '$work/axpy.hlo' --fill 1 --verbose 2>&1 | sed 's/ 1 kernels/ 2 kernels/'"
 exits 1 "parameters" "$hloc" run "$work/axpy.hlo"
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
-exits 0 "host step: sort" "$hloc" run "$work/sorted.hlo" --fill 1 --verbose
-exits 3 "sort" "$hloc" compile "$work/sorted.hlo" -o "$work/sorted.o"
-ok "no object is left behind" test ! -e "$work/sorted.o"
+exits 0 "host step: cholesky" "$hloc" run "$work/factored.hlo" --fill 1 --verbose
+exits 3 "cholesky" "$hloc" compile "$work/factored.hlo" -o "$work/factored.o"
+ok "no object is left behind" test ! -e "$work/factored.o"
+exits 0 "wrote" "$hloc" compile "$work/sorted.hlo" -o "$work/sorted.o"
+ok "no undefined symbols in a sort" bash -c "[ -z \"\$(nm -u '$work/sorted.o')\" ]"
 exits 0 "wrote" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o"
 ok "the header is there" test -s "$work/axpy.h"
 ok "no undefined symbols" bash -c "[ -z \"\$(nm -u '$work/axpy.o')\" ]"
