@@ -53,13 +53,17 @@ class VaryingWalk {
       }
       if (auto* declare = s.as<Declare>(); declare && any) mark_accumulator(declare->acc);
       if (auto* accumulate = s.as<Accumulate>(); accumulate && any) mark_accumulator(accumulate->acc);
-      if (auto* set = s.as<Set>(); set && any) mark_accumulator(set->acc);
+      if (auto* set = s.as<Set>(); set && (any || leaves_early_ > 0)) mark_accumulator(set->acc);
       if (ValueId v = result_of(s); v != no_id && any) out_.values[v] = true;
       if (auto* contract = s.as<Contract>()) {
         for (const ContractDim& d : contract->dims) mark_index(d.index);
         out_.values[contract->result] = true;
       }
+      auto* loop = s.as<Loop>();
+      bool leaves = loop && loop->go_on != no_id && accumulators_[loop->go_on];  // how often it runs differs
+      leaves_early_ += leaves;
       for_each_block(s, [&](const Block& inner) { visit(inner); });
+      leaves_early_ -= leaves;
     }
   }
 
@@ -67,6 +71,7 @@ class VaryingWalk {
   Varying& out_;
   std::vector<bool> accumulators_;
   bool changed_ = false;
+  int leaves_early_ = 0;
 };
 
 }  // namespace

@@ -287,9 +287,14 @@ IndexId KernelBuilder::begin_loop(int64_t extent, LoopKind kind, int64_t grain) 
   return index;
 }
 
-void KernelBuilder::begin_loop(IndexId index, int64_t extent, LoopKind kind, int64_t grain) {
+void KernelBuilder::begin_loop(IndexId index, int64_t extent, LoopKind kind, int64_t grain, AccId go_on) {
   begin_block({&index, 1});
-  blocks_.back().loop = {index, extent, kind, grain, {}};
+  blocks_.back().loop = {index, extent, kind, grain, {}, go_on};
+}
+
+bool KernelBuilder::may_loop() const {
+  auto is_loop = [](const OpenBlock& b) { return b.loop.index != no_id; };
+  return blocks_.size() > 1 && std::all_of(blocks_.begin() + 1, blocks_.end(), is_loop);
 }
 
 void KernelBuilder::end_loop() {

@@ -57,7 +57,7 @@ class KernelBuilder {
   ValueId get(AccId acc);
 
   IndexId begin_loop(int64_t extent, LoopKind kind = LoopKind::serial, int64_t grain = 0);
-  void begin_loop(IndexId index, int64_t extent, LoopKind kind = LoopKind::serial, int64_t grain = 0);
+  void begin_loop(IndexId index, int64_t extent, LoopKind kind = LoopKind::serial, int64_t grain = 0, AccId go_on = no_id);
   void end_loop();
 
   // The blocks of a Contract: a new block whose statements may use `indices`, until `end_block` returns it.
@@ -71,6 +71,9 @@ class KernelBuilder {
   size_t level_of(const Affine& affine) const;
   size_t level_of(ValueId v) const { return kernel_.is_constant(v) ? 1 : value_places_[v].level; }
   size_t level() const { return blocks_.size(); }
+  // Whether loops and accumulators may stand in the innermost open block and what they make may be used by all that does
+  // not stand further out: it is the body of a loop, of a contraction's operands or epilogue no part.
+  bool may_loop() const;
   // Whether the value may be used in the innermost open block.
   bool is_visible(ValueId v) const { return kernel_.is_constant(v) || is_open(value_places_[v]); }
 

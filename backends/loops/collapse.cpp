@@ -34,9 +34,10 @@ void collapse_nest(Kernel& kernel, Loop& loop) {
     auto* inner = loop.body[0].as<Loop>();
     Block* blocks[] = {inner ? &inner->body : nullptr};
     if (!inner || inner->kind != loop.kind || inner->grain != loop.grain) return;
+    if (inner->go_on != no_id || loop.go_on != no_id) return;
     if (!may_collapse(kernel, blocks, loop.index, inner->index, inner->extent)) return;
     remove_outer(kernel, blocks, loop.index, inner->index, loop.extent * inner->extent);
-    Loop merged{inner->index, loop.extent * inner->extent, loop.kind, loop.grain, std::move(inner->body)};
+    Loop merged{inner->index, loop.extent * inner->extent, loop.kind, loop.grain, std::move(inner->body), no_id};
     loop = std::move(merged);
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backends/loops/scalar.h"
@@ -41,6 +42,7 @@ class LoopInterpreter {
       : kernel_(kernel), most_(has_lanes(kernel) ? most_lanes : 1), values_(kernel.values.size(), most_),
         indices_(kernel.indices.size(), most_), accumulators_(kernel.accumulators.size(), most_),
         declared_wide_(kernel.accumulators.size()) {
+    runs_.fill(true);
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       const Buffer& buffer = kernel.buffers[b];
       if (buffer.role != BufferRole::local) {
@@ -165,10 +167,20 @@ class LoopInterpreter {
     std::copy_n(x, lanes_, write_index(id));
   }
 
-  void assign(AccId acc, ValueId v) {
+  void declare(AccId acc, ValueId v) {
     const std::byte* value = read(v);
     accumulators_.wide[acc] = in_lanes_;
     std::memcpy(accumulators_.at(acc), value, lanes_ * width_of(kernel_.type(v)));
+    declared_wide_[acc] = in_lanes_;
+  }
+
+  // Lanes that have left a loop keep what they have.
+  void set(AccId acc, ValueId v) {
+    const std::byte* value = read(v);
+    size_t width = width_of(kernel_.type(v));
+    std::byte* to = accumulators_.spread(acc, width, in_lanes_);
+    for (size_t i = 0; i < lanes_; ++i)
+      if (runs_[i]) std::memcpy(to + i * width, value + i * width, width);
   }
 
   void accumulate(const Accumulate& a) {
@@ -190,10 +202,28 @@ class LoopInterpreter {
 
   void loop(const Loop& l) {
     if (l.kind == LoopKind::vector && !in_lanes_) return in_runs(l.index, l.extent, [&](size_t) { block(l.body); });
+    if (l.go_on != no_id) return loop_while(l);
     for (int64_t i = 0; i < l.extent; ++i) {
       std::fill_n(write_index(l.index), lanes_, i);
       block(l.body);
     }
+  }
+
+  // Until no lane goes on.
+  void loop_while(const Loop& l) {
+    std::array<bool, most_lanes> outer = runs_;
+    for (int64_t i = 0; i < l.extent; ++i) {
+      const std::byte* go_on = accumulators_.spread(l.go_on, 1, in_lanes_);
+      bool any = false;
+      for (size_t k = 0; k < lanes_; ++k) {
+        runs_[k] = runs_[k] && go_on[k] != std::byte{0};
+        any |= runs_[k];
+      }
+      if (!any) break;
+      std::fill_n(write_index(l.index), lanes_, i);
+      block(l.body);
+    }
+    runs_ = outer;
   }
 
   // Runs `body` with `index` spread over lanes, most_ at a time.
@@ -259,11 +289,8 @@ class LoopInterpreter {
                           [&](const Store& x) { store(x); }, [&](const IndexValue& v) { index_value(v); },
                           [&](const Test& t) { evaluate(t.guards, reinterpret_cast<bool*>(write(t.result))); },
                           [&](const Derive& d) { derive(d.index); },
-                          [&](const Declare& d) {
-                            assign(d.acc, d.init);
-                            declared_wide_[d.acc] = in_lanes_;
-                          },
-                          [&](const Accumulate& a) { accumulate(a); }, [&](const Set& x) { assign(x.acc, x.value); },
+                          [&](const Declare& d) { declare(d.acc, d.init); },
+                          [&](const Accumulate& a) { accumulate(a); }, [&](const Set& x) { set(x.acc, x.value); },
                           [&](const Get& g) { get(g); }, [&](const Loop& l) { loop(l); },
                           [&](const Contract& c) { contract(c); }},
                  s.what);
@@ -273,6 +300,7 @@ class LoopInterpreter {
   const Kernel& kernel_;
   size_t most_, lanes_ = 1;
   bool in_lanes_ = false;
+  std::array<bool, most_lanes> runs_;  // lanes that have not left a loop around
   LaneTable values_, indices_, accumulators_;
   std::vector<bool> declared_wide_;
   std::vector<std::byte*> memory_;

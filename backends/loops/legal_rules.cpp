@@ -220,6 +220,7 @@ ValueId legal_compute(KernelBuilder& b, ScalarOp op, Predicate p, std::span<cons
   if (operand == E::pred) return pred_rule(op, p, args, b).id;
   if (is_half(operand)) return half_rule(b, op, p, args);
   if (op == ScalarOp::Compare) return b.compare(p, args[0], args[1]);
+  if (op == ScalarOp::Rem && is_float(operand)) return rem_expr({&b, args[0]}, {&b, args[1]}).id;
   if (facts(op).level != Level::composite) return b.make(op, args);
   if (is_float(operand)) return float_function(op, args, b).id;
   Expr x{&b, args[0]}, y{&b, args.back()};
@@ -231,7 +232,7 @@ ValueId legal_compute(KernelBuilder& b, ScalarOp op, Predicate p, std::span<cons
 }
 
 bool is_legal(ScalarOp op, ElementType operand, ElementType result) {
-  if (facts(op).level == Level::composite) return false;
+  if (facts(op).level == Level::composite || (op == ScalarOp::Rem && is_float(operand))) return false;
   if (op == ScalarOp::Bitcast) return true;
   if (op == ScalarOp::Convert) {
     if (operand == E::pred || result == E::pred) return false;

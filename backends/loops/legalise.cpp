@@ -46,7 +46,7 @@ class Legaliser {
                  [&](const Set& x) { b_.set(x.acc, mapped(x.value)); },
                  [&](const Get& g) { values_[g.result] = b_.get(g.acc); },
                  [&](const Loop& l) {
-                   b_.begin_loop(l.index, l.extent, l.kind, l.grain);
+                   b_.begin_loop(l.index, l.extent, l.kind, l.grain, l.go_on);
                    block(l.body);
                    b_.end_loop();
                  },

@@ -79,9 +79,10 @@ class VectorChoice {
       if (auto* inner = s.as<Loop>()) apply(*inner, c.inner[next++]);
   }
 
-  static double weight(const Statement& s) {
+  double weight(const Statement& s) const {
     auto* c = s.as<Compute>();
-    return c && facts(c->op).level == Level::composite ? 16 : 1;
+    bool is_function = c && (facts(c->op).level == Level::composite || (c->op == ScalarOp::Rem && is_float(kernel_.type(c->result))));
+    return is_function ? 16 : 1;
   }
 
   double in_lanes(const Block& block, const Varying& varying, IndexId index) const {
@@ -165,7 +166,7 @@ struct NotPlain {
 bool split_by_division(Kernel& kernel, Loop& loop) {
   if (loop.extent >= few_iterations || loop.kind != LoopKind::serial || loop.body.size() != 1) return false;
   auto* inner = loop.body[0].as<Loop>();
-  if (!inner || inner->kind != LoopKind::serial || !is_independent(kernel, *inner, SideBySide::threads)) return false;
+  if (!inner || inner->kind != LoopKind::serial || loop.go_on != no_id || !is_independent(kernel, *inner, SideBySide::threads)) return false;
   auto n = static_cast<IndexId>(kernel.indices.size());
   int64_t extent = loop.extent * inner->extent;
   kernel.indices.push_back({IndexKind::loop, {0, extent - 1}, {}, 1, no_id});
@@ -173,7 +174,7 @@ bool split_by_division(Kernel& kernel, Loop& loop) {
   kernel.indices[inner->index] = {IndexKind::mod, {0, inner->extent - 1}, Affine::of(n), inner->extent, no_id};
   Block body{{Derive{loop.index}}, {Derive{inner->index}}};
   std::move(inner->body.begin(), inner->body.end(), std::back_inserter(body));
-  Loop merged{n, extent, LoopKind::serial, 0, std::move(body)};
+  Loop merged{n, extent, LoopKind::serial, 0, std::move(body), no_id};
   loop = std::move(merged);
   return true;
 }
@@ -208,7 +209,7 @@ void unroll_small(Block& block) {
   for (Statement& s : block) {
     for_each_block(s, [](Block& inner) { unroll_small(inner); });
     auto* loop = s.as<Loop>();
-    if (!loop || loop->kind != LoopKind::serial || loop->grain != 0 || loop->extent > unrolled_extent) continue;
+    if (!loop || loop->kind != LoopKind::serial || loop->grain != 0 || loop->go_on != no_id || loop->extent > unrolled_extent) continue;
     if (loop->extent * statement_count(loop->body) <= unrolled_statements) loop->kind = LoopKind::unrolled;
   }
 }
@@ -278,6 +279,13 @@ bool has_own_parts(const Kernel& kernel, const Loop& loop, const std::vector<con
   return pitch != 0 && all.lo > -(int64_t{1} << 60) && all.hi < int64_t{1} << 60 && all.hi - all.lo < pitch;
 }
 
+// What lanes may do in a loop that some leave early.
+bool only_computes(const Block& block) {
+  bool only = true;
+  for_each_statement(block, [&](const Statement& s) { only &= !s.as<Store>() && !s.as<Accumulate>(); });
+  return only;
+}
+
 // Drops the accesses to buffers of which each iteration has a part.
 void erase_own_parts(const Kernel& kernel, const Loop& loop, LoopEffects& e) {
   std::vector<bool> inside(kernel.indices.size());
@@ -318,13 +326,14 @@ bool is_independent(const Kernel& kernel, const Loop& loop, SideBySide how) {
   std::vector<AccId> inside;
   std::vector<IndexId> made_inside;  // from values
   LoopEffects effects;
-  bool good = true;
+  bool good = loop.go_on == no_id;
   for_each_statement(loop.body, [&](const Statement& s) {
     auto is_inside = [&inside](AccId a) { return std::find(inside.begin(), inside.end(), a) != inside.end(); };
     if (auto* d = s.as<Declare>()) inside.push_back(d->acc);
     if (auto* a = s.as<Accumulate>()) good &= may_accumulate || is_inside(a->acc);
     if (auto* a = s.as<Set>()) good &= is_inside(a->acc);
     if (auto* a = s.as<Get>()) good &= is_inside(a->acc);
+    if (auto* l = s.as<Loop>(); l && l->go_on != no_id) good &= is_inside(l->go_on) && (how == SideBySide::threads || only_computes(l->body));
     if (s.as<Contract>()) good = false;
     if (auto* d = s.as<Derive>(); d && kernel.indices[d->index].kind == IndexKind::from_value) made_inside.push_back(d->index);
     if (auto* store = s.as<Store>()) effects.stores.push_back(&store->access);

@@ -14,7 +14,8 @@
 //   buffers       dense arrays of elements in memory, addressed by element
 //   values        scalars, assigned once (`%3`); constants are values that no statement defines (`0` above)
 //   indices       integers that addresses are made of (`i0`): loop variables, and what `index` statements derive
-//   accumulators  scalars that live across the iterations of loops (`a0`)
+//   accumulators  scalars that live across the iterations of loops (`a0`); a pred one can end a loop early:
+//                 `for i0 in 12 while a0 {`
 // A block's names are visible after their statement, in that block and in the blocks inside it.
 //
 // An address is data, not an expression: base + Σ coefficient · index in elements, with guards. So vector width, strides,
@@ -247,6 +248,10 @@ struct Loop {
   // A loop may be parallel and vector at once.
   int64_t grain = 0;
   Block body;
+  // Not no_id: the loop ends before the first iteration at whose beginning this accumulator, a pred from outside the loop,
+  // is false; `extent` bounds it all the same. Such a loop is serial. Inside a vector loop each of that loop's iterations
+  // ends by itself; then the body neither stores nor accumulates, it computes and sets.
+  AccId go_on = no_id;
 };
 
 enum class DimRole : uint8_t { batch, m, n, k };

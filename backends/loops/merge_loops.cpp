@@ -52,6 +52,7 @@ LoopNeeds needs_of(const Kernel& kernel, const Loop& loop, const MadeAt& made) {
     if (auto* a = s.as<Accumulate>()) accumulator(a->acc);
     if (auto* a = s.as<Set>()) accumulator(a->acc);
     if (auto* a = s.as<Get>()) accumulator(a->acc);
+    if (auto* l = s.as<Loop>(); l && l->go_on != no_id) accumulator(l->go_on);
     auto* load = s.as<Load>();
     n.has_effects |= s.as<Store>() || s.as<Contract>() || (load && kernel.buffers[load->access.buffer].role != BufferRole::input);
   });
@@ -88,13 +89,13 @@ class LoopMerger {
     for (size_t i = 0; i < p; ++i) made.add(block[i], i);
     const Loop& loop = *block[p].as<Loop>();
     LoopNeeds needs = needs_of(kernel_, loop, made);
-    if (needs.has_effects || needs.accumulators.empty()) return false;
+    if (needs.has_effects || needs.accumulators.empty() || loop.go_on != no_id) return false;
     for (AccId acc : needs.accumulators)  // their first values have to be there as well
       for (ValueId v : {block[made.accumulators[acc]].as<Declare>()->init})
         if (auto it = made.values.find(v); it != made.values.end()) needs.last = std::max(needs.last, it->second + 1);
     for (size_t i = needs.last; i < p; ++i) {
       auto* target = block[i].as<Loop>();
-      if (!target || target->extent != loop.extent || target->kind != loop.kind || target->grain != loop.grain) continue;
+      if (!target || target->extent != loop.extent || target->kind != loop.kind || target->grain != loop.grain || target->go_on != no_id) continue;
       merge(block, i, p, needs.accumulators, made);
       return true;
     }

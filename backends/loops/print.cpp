@@ -123,6 +123,7 @@ class LoopPrinter {
     if (l.kind == LoopKind::vector) head += " vector";
     if (l.kind == LoopKind::unrolled) head += " unrolled";
     if (l.grain != 0) head += fmt::format(" parallel {}", l.grain);
+    if (l.go_on != no_id) head += " while " + accumulator(l.go_on);
     line(depth, head + " {");
     block(l.body, depth + 1);
     line(depth, "}");

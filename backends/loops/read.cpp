@@ -509,6 +509,7 @@ class LoopReader {
       l.grain = in_.small_number();
       if (l.grain < 1) in_.fail("a grain is at least 1");
     }
+    if (in_.accept("while")) l.go_on = accumulator();
     l.body = braced_block();
     return l;
   }

@@ -27,7 +27,6 @@ bool supports_elementwise(const ir::Instruction& v) {
   ElementType from = v.operand(0)->type.element(), to = v.type.element();
   if (v.op == Op::Compare || v.op == Op::Convert || v.op == Op::Select || v.op == Op::Real) return true;
   if (v.op == Op::Imag || v.op == Op::ReducePrecision) return is_float(from);
-  if (v.op == Op::Remainder && is_float(from)) return false;  // fmod takes a loop as long as the quotient's exponent
   if (v.op == Op::ChloSquare) return from != ElementType::pred;
   return scalar_op_of(v.op, from).has_value() && (v.op == Op::IsFinite || from == to);
 }

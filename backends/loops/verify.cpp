@@ -188,6 +188,7 @@ class LoopVerifier {
 
   void store(const Store& s, Where where) {
     require(where != Where::operand, "a store in an operand of a contraction");
+    require(!pure_loop_, "a store in a loop that ends early inside a vector loop");
     access(s.access);
     const Buffer& b = kernel_.buffers[s.access.buffer];
     require(b.role != BufferRole::input, "a store into the input '{}'", b.name);
@@ -214,6 +215,7 @@ class LoopVerifier {
   void accumulate(const Accumulate& a) {
     constexpr ScalarOp allowed[] = {ScalarOp::Add, ScalarOp::Mul, ScalarOp::Min, ScalarOp::Max, ScalarOp::And, ScalarOp::Or, ScalarOp::Xor};
     ElementType t = live(a.acc);
+    require(!pure_loop_, "'accumulate' in a loop that ends early inside a vector loop");
     require(std::find(std::begin(allowed), std::end(allowed), a.op) != std::end(allowed), "'{}' does not accumulate: add, mul, min, max, and, or, xor do", facts(a.op).text);
     require(loops::allows(a.op, t), "'{}' is not defined on {}", facts(a.op).text, name_of(t));
     same(use(a.value), t);
@@ -230,10 +232,17 @@ class LoopVerifier {
     require(l.grain >= 0, "a grain is at least 1");
     require(l.grain == 0 || where == Where::top, "a parallel loop inside another loop");
     uint32_t old_parallel = parallel_level_, old_vector = vector_level_;
+    bool old_pure = pure_loop_;
+    if (l.go_on != no_id) {
+      require(l.kind == LoopKind::serial && l.grain == 0, "a loop that may end early is serial");
+      same(live(l.go_on), ElementType::pred);
+      in_order(l.go_on);
+      pure_loop_ |= vector_level_ != 0;
+    }
     if (l.grain != 0) parallel_level_ = level() + 1;
     if (l.kind == LoopKind::vector) vector_level_ = level() + 1;
     block(l.body, Where::loop, {&l.index, 1});
-    parallel_level_ = old_parallel, vector_level_ = old_vector;
+    parallel_level_ = old_parallel, vector_level_ = old_vector, pure_loop_ = old_pure;
   }
 
   void contract(const Contract& c, Where where) {
@@ -349,6 +358,7 @@ class LoopVerifier {
   std::vector<Seen> values_, indices_, accumulators_;
   std::vector<Scope> scopes_;
   uint32_t parallel_level_ = 0, vector_level_ = 0;  // level of the body of the parallel (vector) loop around; 0: none
+  bool pure_loop_ = false;  // in a loop that ends early for some lanes
   mutable bool plain_ = true;  // all that the statement has used so far is plain
   size_t at_ = SIZE_MAX, next_ = 0;
 };

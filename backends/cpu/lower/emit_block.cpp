@@ -291,10 +291,7 @@ void BlockEmitter::emit_statement(const loops::Statement& statement) {
                  [&](const loops::Store& s) { emit_store(s); }, [&](const loops::IndexValue& v) { emit_index_value(v); },
                  [&](const loops::Test& t) { emit_test(t); }, [&](const loops::Derive& d) { emit_derive(d); },
                  [&](const loops::Declare& d) { emit_declare(d); }, [&](const loops::Accumulate& a) { emit_accumulate(a); },
-                 [&](const loops::Set& s) {
-                   HeldAccumulator& acc = accumulators_[s.acc];
-                   b_.vmov(type_of(kernel_.accumulators[s.acc].type), vector_of(s.value), acc.reg);
-                 },
+                 [&](const loops::Set& s) { emit_set(s); },
                  [&](const loops::Get& g) {
                    // A copy: the accumulator's register changes while the value stays.
                    const HeldAccumulator& acc = accumulators_[g.acc];

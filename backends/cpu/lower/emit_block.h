@@ -132,6 +132,8 @@ class BlockEmitter {
   void emit_declare(const loops::Declare& d);
   void emit_accumulate(const loops::Accumulate& a);
   void emit_serial_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end);
+  void emit_while_loop(const loops::Loop& loop);
+  void emit_set(const loops::Set& s);
   void emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end);
   void emit_body(const loops::Loop& loop);
   void declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);
@@ -171,6 +173,7 @@ class BlockEmitter {
   std::vector<Scope> scopes_;
   LaneIndices lane_indices_;  // derived indices by lane, of the current body
   int depth_ = 0;
+  Reg running_;  // in a loop that ends early, over lanes: as pred bytes, the lanes that have not left it; none: all
   Lanes lanes_;
   const loops::Varying* varying_ = nullptr;
   size_t copy_ = 0;  // which copy of an unrolled body: its partial results

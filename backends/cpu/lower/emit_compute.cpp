@@ -149,6 +149,14 @@ void BlockEmitter::emit_declare(const loops::Declare& d) {
   acc.reg = b_.vmov(type_of(kernel_.accumulators[d.acc].type), vector_of(d.init));
 }
 
+void BlockEmitter::emit_set(const loops::Set& s) {
+  ElementType element = kernel_.accumulators[s.acc].type;
+  Reg to = accumulators_[s.acc].reg, value = vector_of(s.value);
+  VType t = type_of(element == ElementType::pred ? ElementType::u8 : element);
+  if (running_) b_.vselect(t, b_.mask_from_pred(t, running_), value, to, to);
+  else b_.vmov(t, value, to);
+}
+
 void BlockEmitter::emit_accumulate(const loops::Accumulate& a) {
   HeldAccumulator& acc = accumulators_[a.acc];
   ElementType element = kernel_.accumulators[a.acc].type;

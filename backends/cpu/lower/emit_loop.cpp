@@ -64,6 +64,7 @@ void BlockEmitter::emit_body(const loops::Loop& loop) {
 
 void BlockEmitter::emit_loop(const loops::Loop& loop) {
   if (loop.extent <= 0) return;
+  if (loop.go_on != loops::no_id) return emit_while_loop(loop);
   if (lanes_.count == 1 && loop.kind == loops::LoopKind::vector) return emit_vector_loop(loop, b_.mov(0), loop.extent);
   if (loop.kind == loops::LoopKind::unrolled && !has_loop(loop.body)) {  // around another loop it would only make code
     for (int64_t i = 0; i < loop.extent; ++i) {
@@ -86,6 +87,34 @@ void BlockEmitter::emit_serial_loop(const loops::Loop& loop, Reg begin, std::var
   bind_index(loop.index, begin);
   std::visit([&](auto limit) { b_.counted_loop(begin, limit, 1, [&] { emit_body(loop); }); }, end);
   unbind_index(loop.index);
+  close_scope();
+}
+
+// Turns while any lane goes on; those that have left keep their accumulators (see emit_set).
+void BlockEmitter::emit_while_loop(const loops::Loop& loop) {
+  open_scope();
+  hoist(loop, 1);
+  Reg turn = b_.mov(0), outer = running_;
+  VType bytes = type_of(ElementType::u8);
+  if (lanes_.count > 1) running_ = outer ? b_.vmov(bytes, outer) : b_.vmov(bytes, accumulators_[loop.go_on].reg);
+  machine::BlockId head = b_.block("while"), body = b_.block("turn"), done = b_.block("left");
+  b_.jump(head);
+  b_.start(head);
+  Reg go_on = accumulators_[loop.go_on].reg;
+  if (lanes_.count == 1) {
+    b_.branch(Cond::ne, b_.vextract(bytes, go_on, 0), 0, body, done);
+  } else {
+    b_.vand(bytes, running_, go_on, running_);
+    b_.branch(Cond::ne, b_.many(bytes, b_.mask_from_pred(bytes, running_)), 0, body, done);
+  }
+  b_.start(body);
+  bind_index(loop.index, turn);
+  emit_body(loop);
+  unbind_index(loop.index);
+  b_.add(turn, 1, turn);
+  b_.branch(Cond::lt, turn, loop.extent, head, done);
+  b_.start(done);
+  running_ = outer;
   close_scope();
 }
 

@@ -100,6 +100,7 @@ Expr atanh_expr(Expr x);
 Expr rsqrt_expr(Expr x);
 Expr cbrt_expr(Expr x);
 Expr pow_expr(Expr x, Expr y);
+Expr rem_expr(Expr x, Expr y);  // fmod, to the bit
 Expr erf_expr(Expr x);
 Expr erfc_expr(Expr x);
 Expr erf_inv_expr(Expr x);
