@@ -5,7 +5,7 @@ reference_cases="add_mul activations transcendental_f32 broadcasts transposes sl
   while_newton_sqrt while_collatz while_nested cond_branch fori_matrix_power dynamic_slice dynamic_update_slice scan_ema"
 model_cases="mlp_mnist_forward mlp_mnist_train_step digits_mlp"
 native_cases="basics/add_mul basics/broadcasts basics/softmax basics/layernorm basics/gelu_mlp basics/matmul_64 basics/matmul_512
-  basics/matmul_odd_sizes basics/batched_matmul basics/rounding basics/nan_inf_compare basics/argsort models/mlp_mnist_forward models/digits_mlp"
+  basics/matmul_odd_sizes basics/batched_matmul basics/rounding basics/nan_inf_compare basics/argsort basics/top_k basics/maxpool_grad models/mlp_mnist_forward models/digits_mlp"
 
 if [ -d "$shared/cases" ]; then
   all=() native=()

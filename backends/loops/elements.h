@@ -79,6 +79,9 @@ class Elements {
 
   // A computation on scalars (a reducer, what `map` applies) on given arguments; its results.
   std::vector<ValueId> inlined(const ir::Computation& body, std::span<const ValueId> args);
+  // The operand's index that window position k of result index `at` sees; guards are added for where that is an element.
+  Affine in_window(const ir::WindowDim& w, const Affine& at, const Affine& k, int64_t size, uint32_t& guards);
+  ValueId holds(uint32_t guards) { return b_.test(guard_lists_[guards]); }
   // The start of a dynamic slice, clamped so that the slice fits.
   Affine clamped(ValueId start, int64_t most);
 
@@ -136,7 +139,6 @@ class Elements {
   Values end_accumulation(const Accumulation& a);
   Point dot_point(ir::Value v, size_t operand, const Point& at, const std::vector<Affine>& k);
   Point conv_point(ir::Value v, size_t operand, const Point& at, const std::vector<Affine>& k);
-  Affine in_window(const ir::WindowDim& w, const Affine& at, const Affine& k, int64_t size, uint32_t& guards);
 
   // Indices
   Affine divided(const Affine& a, int64_t divisor);

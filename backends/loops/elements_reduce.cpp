@@ -133,7 +133,6 @@ ValueId Elements::reduce(const Request& r) {
   return results[static_cast<size_t>(r.producer.leaf)];
 }
 
-// The operand's index that window position k of result index `at` sees; guards say where that is an element.
 Affine Elements::in_window(const ir::WindowDim& w, const Affine& at, const Affine& k, int64_t size, uint32_t& guards) {
   Affine step = w.reversal ? k * -1 + Affine(w.size - 1) : k;
   Affine a = at * w.stride + step * w.rhs_dilate + Affine(-w.pad_low);

@@ -1,5 +1,5 @@
 // A fusion to a kernel: one loop nest for each group of results of one shape, or a nest of its own for roots that write
-// parts of their result (concatenate, dynamic-update-slice, scatter) or all of it in passes (sort), or a contraction when all results hang on one dot or
+// parts of their result (concatenate, dynamic-update-slice, scatter, …) or all of it in passes (sort), or a contraction when all results hang on one dot or
 // convolution.
 #include "backends/loops/lower.h"
 
@@ -11,6 +11,7 @@
 #include "backends/loops/elements.h"
 #include "backends/loops/lower_contract.h"
 #include "backends/loops/lower_scatter.h"
+#include "backends/loops/lower_select.h"
 #include "backends/loops/lower_sort.h"
 #include "backends/loops/lowering.h"
 #include "ir/print/print.h"
@@ -117,7 +118,8 @@ class FusionLowering {
   }
 
   static bool writes_parts(ir::Value v) {
-    return v->op == ir::Op::Concatenate || v->op == ir::Op::DynamicUpdateSlice || v->op == ir::Op::Scatter || v->op == ir::Op::Sort;
+    return v->op == ir::Op::Concatenate || v->op == ir::Op::DynamicUpdateSlice || v->op == ir::Op::Scatter ||
+           v->op == ir::Op::Sort || v->op == ir::Op::TopK || v->op == ir::Op::SelectAndScatter;
   }
 
   std::vector<Output> outputs(const std::vector<size_t>& group) const {
@@ -192,7 +194,10 @@ class FusionLowering {
       return;
     }
     std::vector<Output> out = outputs(group);
-    if (p.instruction->op == ir::Op::Sort) return lower_sort(elements_, p.instruction, out, nest_key(group[0]));
+    if (p.instruction->op == ir::Op::Sort || p.instruction->op == ir::Op::TopK)
+      return lower_sort(elements_, p.instruction, out, nest_key(group[0]));
+    if (p.instruction->op == ir::Op::SelectAndScatter)
+      return lower_select_and_scatter(elements_, p.instruction, out[0].buffer, {nest_key(group[0]), nest_key(group[0], 1), nest_key(group[0], 2)});
     for (size_t i = 0; i < group.size(); ++i) {
       size_t leaf = static_cast<size_t>(parts_.outputs[group[i]].leaf);
       ir::Value operand = p.instruction->operand(leaf);

@@ -78,6 +78,23 @@ bool supports_sort(const ir::Instruction& v) {
   return v.operand(0)->type.rank() > 0 && supports_reducing(v);
 }
 
+bool supports_topk(const ir::Instruction& v) {
+  ir::Type from = v.operand(0)->type;
+  if (!is_plain_array(from) || from.rank() == 0) return false;
+  ir::Type values = v.type.element_type(0), positions = v.type.element_type(1);
+  return is_plain_array(values) && is_plain_array(positions) && is_integer(positions.element()) &&
+         values.dim(from.rank() - 1) <= from.dim(from.rank() - 1);
+}
+
+bool supports_select_and_scatter(const ir::Instruction& v) {
+  for (const ir::Computation* body : {&v.callee(0), &v.callee(1)}) {
+    if (!supports_inlined(*body)) return false;
+    for (ir::Value p : body->parameters())
+      if (p->type.element() != v.type.element()) return false;
+  }
+  return has_plain_types(v);
+}
+
 bool row_major(ir::Type t) { return t.layout().is_row_major(); }
 
 }  // namespace
@@ -87,6 +104,8 @@ bool supports(const ir::Instruction& v) {
   if (v.op == Op::Reduce || v.op == Op::ReduceWindow) return supports_reducing(v);
   if (v.op == Op::Scatter) return supports_scatter(v);
   if (v.op == Op::Sort) return supports_sort(v);
+  if (v.op == Op::TopK) return supports_topk(v);
+  if (v.op == Op::SelectAndScatter) return supports_select_and_scatter(v);
   if (!has_plain_types(v)) return false;
   if (v.op == Op::Parameter || v.op == Op::Iota || v.op == Op::Broadcast || v.op == Op::Reshape || v.op == Op::Transpose ||
       v.op == Op::Slice || v.op == Op::Reverse || v.op == Op::Pad || v.op == Op::Concatenate || v.op == Op::Copy)
