@@ -278,6 +278,15 @@ class Generator {
     emit(x.type, dims, fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x.name, init.name, list_text(over), reducer(x.type, op)));
   }
 
+  void topk(const Operand& x) {
+    std::vector<int64_t> dims = x.dims;
+    dims.back() = static_cast<int64_t>(r_.below(static_cast<uint64_t>(dims.back() + 1)));
+    int id = next_++;
+    body_ += fmt::format("  top{} = ({}, {}) topk({}), k={}, largest={}\n", id, shape_text(x.type, dims), shape_text("s32", dims), x.name, dims.back(), r_.chance(50));
+    emit(x.type, dims, fmt::format("get-tuple-element(top{}), index=0", id));
+    emit("s32", dims, fmt::format("get-tuple-element(top{}), index=1", id));
+  }
+
   // By one key or two, by orders that are none as well (LE; LT where there is a NaN): the result is the same permutation.
   std::string comparator(const std::vector<Operand>& operands) {
     static const std::vector<std::string> directions{"LT", "GT", "LT", "GT", "LE", "GE", "NE"};
@@ -302,6 +311,7 @@ class Generator {
   void sort() {
     Operand x = r_.chance(40) ? pool_[0] : any();
     if (x.dims.empty()) return;
+    if ((!is_float_name(x.type) || x.name[0] == 'p') && r_.chance(20)) return topk(x);
     std::vector<Operand> operands{x};
     while (operands.size() < 4 && r_.chance(50)) {
       const Operand* y = find([&](const Operand& o) { return o.dims == x.dims; });

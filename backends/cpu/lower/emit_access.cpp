@@ -169,7 +169,9 @@ void BlockEmitter::emit_load(const loops::Load& load) {
     }
     if (lanes_.active) mask = b_.mand(t, mask, active_mask(t));
     if (pattern == Pattern::uniform) {  // one element for all lanes, touched only if a lane wants it
+      open_scope();
       b_.if_then(Cond::ne, b_.many(t, mask), 0, [&] { b_.vselect(t, mask, b_.vload_broadcast(t, address_of(access)), out, out); });
+      close_scope();
     } else {
       b_.vselect(t, mask, load_vector(access, element, mask), out, out);
     }

@@ -43,10 +43,11 @@ Lanes BlockEmitter::set_lanes(Lanes lanes, const loops::Varying* varying) {
   varying_ = varying;
   lane_indices_.clear();
   active_masks_.clear();
+  lane_parts_ = {};
   return before;
 }
 
-void BlockEmitter::open_scope() { scopes_.push_back({{}, {}, lane_indices_, active_masks_}); }
+void BlockEmitter::open_scope() { scopes_.push_back({{}, {}, lane_indices_, active_masks_, lane_parts_}); }
 
 void BlockEmitter::close_scope() {
   Scope& scope = scopes_.back();
@@ -54,6 +55,7 @@ void BlockEmitter::close_scope() {
   for (loops::ValueId v : scope.wide) wide_[v] = {};
   lane_indices_ = std::move(scope.lane_indices);
   active_masks_ = std::move(scope.active_masks);
+  lane_parts_ = std::move(scope.lane_parts);
   scopes_.pop_back();
 }
 
@@ -124,7 +126,7 @@ Reg BlockEmitter::index_reg(loops::IndexId index, int lane, int64_t& offset) {
     return bound.reg;
   }
   Reg& made = lane_indices_[{index, lane}];
-  if (!made) made = derived_reg(kernel_.indices[index], lane);
+  if (!made) made = derived_reg(index, lane);
   offset = 0;
   return made;
 }
@@ -160,33 +162,48 @@ Reg BlockEmitter::divide(Reg x, int64_t divisor, loops::Range range) {
   return b_.sub(q, b_.set(Cond::lt, r, 0));
 }
 
-Reg BlockEmitter::derived_reg(const loops::Index& index, int lane) {
-  if (index.kind == IndexKind::from_value) {
-    ElementType type = kernel_.type(index.value);
-    Reg v = b_.vextract(type_of(type), vector_of(index.value), lane);
-    Reg lo = b_.mov(index.range.lo), hi = b_.mov(index.range.hi);
-    if (is_unsigned_integer(type)) {  // a u64 beyond the signed range is large, not negative
-      Reg low = b_.select(Cond::ugt, v, hi, hi, v);
-      return b_.max(low, lo);
+// Lanes of s32 are clamped all at once, others one by one.
+Reg BlockEmitter::clamped_reg(loops::IndexId id, int lane) {
+  const loops::Index& index = kernel_.indices[id];
+  ElementType type = kernel_.type(index.value);
+  bool at_once = lanes_.count > 1 && type == ElementType::s32 && index.range.lo >= INT32_MIN && index.range.hi <= INT32_MAX;
+  if (at_once) {
+    VType t = type_of(type);
+    Reg& all = lane_parts_.clamped[id];
+    if (!all) {
+      Reg lo = b_.vconst_bits(t, static_cast<uint32_t>(index.range.lo)), hi = b_.vconst_bits(t, static_cast<uint32_t>(index.range.hi));
+      all = b_.vmax(t, b_.vmin(t, vector_of(index.value), hi), lo);
     }
-    return b_.max(b_.min(v, hi), lo);
+    return b_.vextract(t, all, lane);
   }
+  Reg v = b_.vextract(type_of(type), vector_of(index.value), lane);
+  Reg lo = b_.mov(index.range.lo), hi = b_.mov(index.range.hi);
+  if (is_unsigned_integer(type)) {  // a u64 beyond the signed range is large, not negative
+    Reg low = b_.select(Cond::ugt, v, hi, hi, v);
+    return b_.max(low, lo);
+  }
+  return b_.max(b_.min(v, hi), lo);
+}
+
+Reg BlockEmitter::derived_reg(loops::IndexId id, int lane) {
+  const loops::Index& index = kernel_.indices[id];
+  if (index.kind == IndexKind::from_value) return clamped_reg(id, lane);
   Reg x = affine_reg(index.of, lane);
   Reg q = divide(x, index.divisor, loops::range_of(kernel_, index.of));
   return index.kind == IndexKind::floor_div ? q : b_.sub(x, b_.mul(q, index.divisor));
 }
 
 void BlockEmitter::emit_derive(const loops::Derive& d) {
-  const loops::Index& index = kernel_.indices[d.index];
   BoundIndex& bound = indices_[d.index];
   bound = {};
   if (lanes_.count > 1 && varying_->indices[d.index]) {
     bound.by_lane = true;
     bound.depth = ++depth_;
     for (int lane = 0; lane < lanes_.count; ++lane) lane_indices_.erase({d.index, lane});
+    lane_parts_.clamped.erase(d.index);
     return;
   }
-  Reg reg = derived_reg(index, 0);
+  Reg reg = derived_reg(d.index, 0);
   // Its register may be that of another index which changes; a copy keeps this value.
   bind_index(d.index, b_.mov(reg));
 }
@@ -220,7 +237,7 @@ Address BlockEmitter::address_of(const loops::Access& access, int lane) {
   int64_t size = byte_width(kernel_.buffers[access.buffer].element);
   int64_t disp = access.offset.base * size;
   PointerKey key{access.buffer, {}};
-  std::vector<std::pair<Reg, int64_t>> loose;  // registers that change too often to keep their pointers
+  std::vector<std::pair<Reg, int64_t>> of_lanes, loose;  // registers that change too often to keep their pointers
   for (const Term& term : access.offset.terms) {
     const BoundIndex& bound = indices_[term.index];
     bool innermost = bound.depth == depth_ || term.index == lanes_.index;
@@ -231,9 +248,18 @@ Address BlockEmitter::address_of(const loops::Access& access, int lane) {
     int64_t offset = 0;
     Reg index = index_reg(term.index, lane, offset);
     disp += offset * term.coefficient * size;
-    loose.emplace_back(index, term.coefficient * size);
+    (term.index == lanes_.index ? of_lanes : loose).emplace_back(index, term.coefficient * size);
   }
   Reg base = pointer_for(key);
+  for (auto [reg, bytes] : of_lanes) {  // all lanes have the register: what it adds is added once
+    if (loose.empty() && is_address_scale(bytes)) {
+      loose.emplace_back(reg, bytes);
+      continue;
+    }
+    Reg& sum = lane_parts_.sums[{base.bits, reg.bits, bytes}];
+    if (!sum) sum = b_.add(base, b_.mul(reg, bytes));
+    base = sum;
+  }
   Reg index;
   uint8_t scale = 1;
   for (auto [reg, bytes] : loose) {

@@ -16,6 +16,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -111,11 +112,17 @@ class BlockEmitter {
   };
   using PointerKey = std::pair<loops::BufferId, std::vector<std::pair<loops::IndexId, int64_t>>>;
   using LaneIndices = std::map<std::pair<loops::IndexId, int>, Reg>;
+  // What lanes of one body have in common, as far as it has been needed.
+  struct LaneParts {
+    std::map<std::tuple<uint32_t, uint32_t, int64_t>, Reg> sums;  // pointer + bytes * register, by their numbers
+    std::map<loops::IndexId, Reg> clamped;                        // indices from values: the vector of all lanes
+  };
   struct Scope {
     std::vector<PointerKey> pointers;
     std::vector<loops::ValueId> wide;
     LaneIndices lane_indices;           // as they were at its beginning
     std::map<int, Reg> active_masks;
+    LaneParts lane_parts;
   };
 
   void emit_compute(const loops::Compute& c);
@@ -153,7 +160,8 @@ class BlockEmitter {
   void where_uniform_guards_hold(const std::vector<loops::Guard>& guards, int lane, bool all, Then then, Else otherwise);
 
   Reg index_reg(loops::IndexId index, int lane, int64_t& offset);
-  Reg derived_reg(const loops::Index& index, int lane);
+  Reg derived_reg(loops::IndexId index, int lane);
+  Reg clamped_reg(loops::IndexId index, int lane);
   Reg divide(Reg x, int64_t divisor, loops::Range range);
   Reg pointer_for(const PointerKey& key);
   PointerKey known_part(const loops::Access& access) const;
@@ -172,6 +180,7 @@ class BlockEmitter {
   std::map<PointerKey, Reg> pointers_;
   std::vector<Scope> scopes_;
   LaneIndices lane_indices_;  // derived indices by lane, of the current body
+  LaneParts lane_parts_;
   int depth_ = 0;
   Reg running_;  // in a loop that ends early, over lanes: as pred bytes, the lanes that have not left it; none: all
   Lanes lanes_;
