@@ -118,4 +118,5 @@ for i in range(1, 40):
 print("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=c39 }")
 PY
 ok "calls that double 40 times are not all inlined" bash -c "ulimit -v 2000000; timeout 60 '$hloc' opt '$work/doubling.hlo' --passes=inline | grep -q to_apply"
+exits 3 "give the loops bodies of their own" timeout 60 "$hloc" compile "$work/doubling.hlo" -o "$work/doubling.o"
 finish
