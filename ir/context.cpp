@@ -1,4 +1,6 @@
 // Interning of types, attributes and strings.
+#include <algorithm>
+
 #include "ir/graph.h"
 
 namespace hloc::ir {
@@ -40,6 +42,13 @@ uint64_t hash_type(const TypeNode& n) {
   h = combine(h, reinterpret_cast<uintptr_t>(n.quant));
   for (const TypeNode* e : n.elements) h = combine(h, e->hash);
   return h;
+}
+
+void add_inner(TypeNode& node, Type inner) {
+  node.elements.push_back(inner.node());
+  node.is_static &= inner.is_static();
+  node.depth = std::max(node.depth, inner->depth + 1);
+  if (__builtin_add_overflow(node.written_size, inner->written_size, &node.written_size)) node.written_size = UINT32_MAX;
 }
 
 }  // namespace
@@ -87,10 +96,7 @@ Type Context::array(ElementType element, std::span<const int64_t> sizes) {
 Type Context::tuple(std::span<const Type> elements) {
   TypeNode node;
   node.kind = TypeKind::tuple;
-  for (Type t : elements) {
-    node.elements.push_back(t.node());
-    node.is_static &= t.is_static();
-  }
+  for (Type t : elements) add_inner(node, t);
   return intern(std::move(node));
 }
 
@@ -103,8 +109,7 @@ Type Context::simple(TypeKind kind) {
 Type Context::wrapped(TypeKind buffer_or_future, Type inside) {
   TypeNode node;
   node.kind = buffer_or_future;
-  node.elements.push_back(inside.node());
-  node.is_static = inside.is_static();
+  add_inner(node, inside);
   return intern(std::move(node));
 }
 

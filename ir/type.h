@@ -92,6 +92,8 @@ struct TypeNode {
   uint64_t hash = 0;
   int64_t count = 0;                           // array: product of sizes or bounds; -1 when a size is unknown
   bool is_static = true;                       // no dynamic dimension anywhere inside
+  uint32_t depth = 0;                          // how deep types are nested in it
+  uint32_t written_size = 1;                   // types in it when each is written out (interned ones are shared); saturates
 };
 
 // A handle to an interned type. Cheap to copy; equality is identity. Default-constructed: no type.

@@ -4,7 +4,7 @@
 // conditionals whose selector is a constant. Callees come first, so one level is spliced at a time and no recursion is
 // needed. The instructions of a callee stand where the call stood: effects keep their order. If the call had control
 // predecessors, the callee's first instructions inherit them; who waited for the call waits for the callee's root and
-// effects. A program that doubles at every level would explode: after `limit` added instructions calls stay calls.
+// effects. A program that doubles at every level would explode: after a limit, which grows with the program, calls stay calls.
 #include "passes/call_inline.h"
 
 #include <algorithm>
@@ -20,7 +20,12 @@ using ir::Computation;
 using ir::Op;
 using ir::Value;
 
-constexpr size_t inline_limit = size_t{4} << 20;
+// Instructions that inlining may add: enough for any program that people write, and in proportion to a larger one.
+size_t inline_limit(const ir::Module& module) {
+  size_t size = 0;
+  for (const ir::ComputationRef& c : module.computations()) size += c->size();
+  return (size_t{1} << 17) + 16 * size;
+}
 
 // What an instruction is replaced by: a computation applied to some operands.
 struct Inlinable {
@@ -77,9 +82,9 @@ Inlinable inlinable(Value v, const CalleeMap& callees) {
 
 class Inliner {
  public:
-  Inliner(const Computation& from, const CalleeMap& callees, const ir::ContextRef& context, size_t& added,
+  Inliner(const Computation& from, const CalleeMap& callees, const ir::ContextRef& context, size_t& room,
           PassContext& pass)
-      : callees_(callees), rebuild_(from, callees, context, ir::Interning::append), added_(added), pass_(pass) {}
+      : callees_(callees), rebuild_(from, callees, context, ir::Interning::append), room_(room), pass_(pass) {}
 
   ir::ComputationRef run() {
     for (Value v : rebuild_.from().instructions()) {
@@ -89,8 +94,8 @@ class Inliner {
       size_t size = what.body ? what.body->size() : 0;
       if (map) {
         expand_map(v, *callees_(v->callees()[0]));
-      } else if (what.body && added_ + size <= inline_limit) {
-        added_ += size;
+      } else if (what.body && size <= room_) {
+        room_ -= size;
         splice(v, what);
       } else {
         copy(v);
@@ -197,7 +202,7 @@ class Inliner {
 
   const CalleeMap& callees_;
   Rebuild rebuild_;
-  size_t& added_;
+  size_t& room_;  // how many more instructions may be added
   PassContext& pass_;
   std::unordered_map<Value, std::vector<Value>> ends_;  // effects of the calls spliced so far, by old call
 };
@@ -209,10 +214,10 @@ bool may_inline(const Computation& computation) {
 }
 
 Result<ir::ModuleRef> run_inline(const ir::ModuleRef& module, PassContext& pass) {
-  size_t added = 0;
+  size_t room = inline_limit(*module);
   return rebuild_module(module, [&](const Computation& old, const CalleeMap& callees) -> ir::ComputationRef {
     if (!may_inline(old) && !callees.touches(old)) return nullptr;
-    return Inliner(old, callees, module->context(), added, pass).run();
+    return Inliner(old, callees, module->context(), room, pass).run();
   });
 }
 

@@ -1,9 +1,12 @@
 // From a module to a plan: verify, the passes in their order, buffers and steps. Read `lower` as the table of contents.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ir/print/print.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/rewrite/rules.h"
 #include "src/edge.h"
 #include "src/program.h"
 
@@ -47,10 +50,33 @@ Result<void> refuse_elided(const ir::Module& module) {
 
 }  // namespace
 
+Diagnostic unknown_name(std::string_view name, std::string_view kind, std::string_view command, std::span<const std::string_view> known) {
+  std::string_view near = nearest(name, known);
+  return error(ErrorKind::usage, fmt::format("'{}' is not a {}{}; `hloc {}` lists them", name, kind,
+                                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near), command));
+}
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> out;
+  for (const passes::Pass& p : passes::all_passes()) out.push_back(p.name);
+  return out;
+}
+
+Result<void> check_switches(const CompileOptions& options) {
+  std::vector<std::string_view> passes = pass_names(), rules;
+  for (const passes::RuleEntry& r : passes::all_rules()) rules.push_back(r.name);
+  for (const std::string& name : options.disabled_passes)
+    if (std::ranges::find(passes, name) == passes.end()) return unknown_name(name, "pass", "passes", passes);
+  for (const std::string& name : options.disabled_rules)
+    if (std::ranges::find(rules, name) == rules.end()) return unknown_name(name, "rule", "rules", rules);
+  return {};
+}
+
 Result<Lowered> lower(const Module& module, const CompileOptions& options) {
   Lowered out;
   auto backend = backends::find_backend(options.target);
   if (!backend) return backend.error();
+  if (auto known = check_switches(options); !known) return known.error();
   out.backend = *backend;
   auto facts = out.backend->facts(options.target);
   if (!facts) return facts.error();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "backends/registry.h"
@@ -25,6 +27,11 @@ struct Lowered {
 
   backends::Job job() const { return {module, plan, target.get()}; }
 };
+
+// That the rules and passes to be left out exist: a misspelt one would silently stay on.
+Result<void> check_switches(const CompileOptions& options);
+std::vector<std::string_view> pass_names();
+Diagnostic unknown_name(std::string_view name, std::string_view kind, std::string_view command, std::span<const std::string_view> known);
 
 // Verifies, runs the pipeline for the target and plans. The only place that knows all layers.
 Result<Lowered> lower(const Module& module, const CompileOptions& options);

@@ -142,12 +142,9 @@ Result<Module> optimize(const Module& module, std::span<const std::string> names
         list.push_back(pass);
         continue;
       }
-      std::vector<std::string_view> known;
-      for (const passes::Pass& p : passes::all_passes()) known.push_back(p.name);
-      std::string_view near = nearest(name, known);
-      return error(ErrorKind::usage, fmt::format("'{}' is not a pass{}; `hloc passes` lists them", name,
-                                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      return unknown_name(name, "pass", "passes", pass_names());
     }
+    if (auto known = check_switches(options); !known) return known.error();
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();
     passes::PassContext context{*target, options.disabled_rules};
     passes::RunOptions run;
@@ -156,6 +153,13 @@ Result<Module> optimize(const Module& module, std::span<const std::string> names
     auto result = passes::run_passes(module.ir(), list, context, run);
     if (!result) return result.error();
     return Module(std::move(*result));
+  });
+}
+
+Result<void> find_target(std::string_view name) {
+  return at_the_edge([&]() -> Result<void> {
+    if (auto backend = backends::find_backend(name); !backend) return backend.error();
+    return {};
   });
 }
 

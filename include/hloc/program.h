@@ -119,4 +119,7 @@ std::vector<ListEntry> list_rules();
 std::vector<ListEntry> list_passes();
 std::vector<ListEntry> list_targets();
 
+// Good when there is a target of that name; else an error of kind usage that names the nearest and all of them.
+Result<void> find_target(std::string_view name);
+
 }  // namespace hloc

@@ -134,7 +134,8 @@ Result<Type> infer_topk(const Site& s) {
   if (k < 0 || (last.kind != Dim::unknown && k > last.size))
     return reject(s, "k={} must be from 0 to the last dimension of {}", k, shape_text(x));
   std::vector<Dim> dims = dims_of(x);
-  dims.back() = Dim::of(k);
+  dims.pop_back();
+  dims.push_back(Dim::of(k));
   Type parts[] = {make_array(s, x, dims), s.context.array(ElementType::s32, dims)};
   return s.context.tuple(parts);
 }

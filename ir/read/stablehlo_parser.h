@@ -107,6 +107,7 @@ class Parser {
   // Modules, functions, regions
   bool parse_top_level(Tok end);
   bool parse_alias();
+  bool bounded(Type type, Loc begin);
   bool parse_trailer();
   bool parse_resource_entries();
   bool parse_module();

@@ -66,6 +66,14 @@ bool Parser::parse_signed(int64_t& out) {
   return true;
 }
 
+// What walks over the leaves of a value, or over nested literals, may rely on types no deeper or larger than this. Aliases
+// are shared, so a few of them could stand for any number of leaves.
+bool Parser::bounded(Type type, Loc begin) {
+  if (type->depth > max_depth) return fail(begin, fmt::format("types are nested deeper than {} here, which is not supported", max_depth));
+  size_t largest = source_.text.size() + 65536;
+  return type->written_size <= largest || fail(begin, fmt::format("this type has more than {} parts when its aliases are written out", largest));
+}
+
 // Tuples and futures nest; a stack of open ones keeps any depth off the call stack.
 bool Parser::parse_type(Type& out) {
   struct Open {
@@ -73,6 +81,7 @@ bool Parser::parse_type(Type& out) {
     std::vector<Type> parts;
   };
   std::vector<Open> open;
+  Loc begin = token_.loc;
   while (true) {
     bool complete = false;
     if (at_word("tuple")) {
@@ -101,6 +110,7 @@ bool Parser::parse_type(Type& out) {
                 ? context_.wrapped(TypeKind::future, open.back().parts[0])
                 : context_.wrapped(TypeKind::future, context_.tuple(open.back().parts));
       open.pop_back();
+      if (!bounded(out, begin)) return false;
     }
     if (complete && open.empty()) return true;
   }
@@ -150,6 +160,7 @@ bool Parser::parse_bang_type(Type& out) {
 }
 
 bool Parser::parse_tensor(Type& out) {
+  Loc begin = token_.loc;
   advance();
   if (!at(Tok::less)) return fail_expected("'<' after 'tensor'");
   std::vector<Dim> dims;
@@ -158,13 +169,17 @@ bool Parser::parse_tensor(Type& out) {
   const QuantParams* quant = nullptr;
   if (!parse_element(element, quant)) return false;
   if (accept(Tok::comma) && !parse_encoding(dims)) return false;
+  Loc whole{begin.begin, token_.loc.end};
   if (!expect(Tok::greater, "'>' at the end of a tensor type")) return false;
   uint64_t count = 1;
+  bool fits = true, empty = false;  // a zero anywhere makes it small
   for (const Dim& dim : dims) {
     uint64_t size = dim.kind == Dim::unknown ? 1 : static_cast<uint64_t>(dim.size);
-    if (size != 0 && count > largest_count / size) return fail(token_.loc, "the tensor type has more than 2^59 elements");
-    count *= size == 0 ? 1 : size;
+    empty |= size == 0;
+    fits &= size == 0 || count <= largest_count / size;
+    if (fits && size != 0) count *= size;
   }
+  if (!fits && !empty) return fail(whole, "the tensor type has more than 2^59 elements");
   out = context_.array(element, std::move(dims), quant);
   return true;
 }

@@ -31,7 +31,9 @@ struct OpenLoop {
 class TreeWriter {
  public:
   TreeWriter(const ir::Module& module, const ir::Target& target) : module_(module), target_(target) {
-    for (const auto& c : module.computations()) budget_ += 64 * static_cast<int64_t>(c->size());
+    int64_t size = 0;
+    for (const auto& c : module.computations()) size += static_cast<int64_t>(c->size());
+    longest_ = budget_ = std::min((int64_t{1} << 16) + 64 * size, (int64_t{1} << 18) + 4 * size);
     loops_.emplace_back();
   }
 
@@ -81,7 +83,7 @@ class TreeWriter {
   std::vector<OpenLoop> loops_;
   uint32_t loop_ = 0;      // the innermost open one
   uint32_t position_ = 0;  // of the newest step
-  int64_t budget_ = 1 << 16;
+  int64_t longest_ = 0, budget_ = 0;  // instructions that may be laid out, and how many of them are left
 };
 
 Diagnostic TreeWriter::fail(const Computation& c, Value v, ErrorKind kind, std::string message) const {
@@ -188,8 +190,8 @@ Result<Values> TreeWriter::write_block(const Computation& c, const Values& argum
   budget_ -= static_cast<int64_t>(c.size());
   if (budget_ < 0)
     return error(ErrorKind::memory,
-                 fmt::format("computation '{}' is shared by so many nested loops or branches that the program would be over 64 "
-                             "times as long as its text; give the loops bodies of their own", c.name()));
+                 fmt::format("computation '{}' is shared by so many nested loops, branches or calls that the program would have over {} "
+                             "instructions, far more than its text; give the loops bodies of their own", c.name(), longest_));
   Frame frame{c, leaves(c), block, {}};
   frame.bound.assign(frame.leaves.sources().size(), no_value);
   size_t next = 0;
@@ -259,6 +261,7 @@ void drop_tokens(Values& values) { std::erase(values, no_value); }
 
 void TreeWriter::write_kernel(Frame& frame, Value v) {
   ++position_;
+  for (const Computation* c : v->callees()) budget_ -= static_cast<int64_t>(c->size());  // what it takes to look at the kernel
   plan::KernelStep kernel{v, {}, {}, {}};
   for (Value operand : v->operands())
     for (ValueId id : values(frame, operand)) kernel.inputs.push_back(id);

@@ -192,12 +192,13 @@ int summarise(const std::vector<CheckTask>& tasks, const std::vector<CheckOutcom
       fmt::print("{} [{}]: {}{}\n", tasks[i].path, tasks[i].form, words[o.status], o.what.empty() ? "" : ": " + one_line(o.what));
     }
   }
-  if (a.json) fmt::print("{}\n", list.dump(1));
+  if (a.json) fmt::print("{}\n", list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
   return counts[1] == 0 ? 0 : 1;
 }
 
 int run_check(const CheckArguments& a) {
+  if (auto target = find_target(a.options.target); !target) return report(target.error());
   std::vector<CheckTask> tasks;
   for (const std::string& path : a.paths) {
     std::error_code error;

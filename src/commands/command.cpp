@@ -1,6 +1,5 @@
 #include "src/commands/command.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -45,11 +44,6 @@ Result<void> write_in_place(const std::string& path, std::string_view bytes) {
   return {};
 }
 
-bool in_place(const std::string& path) {
-  struct stat info {};
-  return path == "-" || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
-}
-
 // A temporary file beside its goal; removed unless renamed.
 class Temporary {
  public:
@@ -82,6 +76,18 @@ class Temporary {
 
 }  // namespace
 
+bool written_in_place(const std::string& path) {
+  struct stat info {};
+  return path == "-" || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat one {}, two {};
+  return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+std::string not_empty(const std::string& text) { return text.empty() ? "a name was expected" : ""; }
+
 int exit_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::input: return 1;
@@ -102,12 +108,12 @@ int report(const Diagnostic& error) {
 Result<void> write_outputs(std::span<const std::pair<std::string, std::string_view>> files) {
   std::vector<Temporary> temporaries;
   for (const auto& [path, bytes] : files) {
-    if (in_place(path)) continue;
+    if (written_in_place(path)) continue;
     temporaries.emplace_back(path);
     if (auto ok = temporaries.back().write(bytes); !ok) return ok.error();
   }
   for (const auto& [path, bytes] : files) {
-    if (!in_place(path)) continue;
+    if (!written_in_place(path)) continue;
     if (auto ok = write_in_place(path, bytes); !ok) return ok.error();
   }
   for (Temporary& t : temporaries)
@@ -127,21 +133,6 @@ std::string stem(const std::string& path) {
   size_t dot = name.rfind('.');
   if (dot != std::string::npos && dot > 0) name.resize(dot);
   return name.empty() ? "module" : name;
-}
-
-std::string c_identifier(std::string_view name) {
-  static constexpr std::string_view keywords[] = {
-      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "const",
-      "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
-      "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable", "namespace", "new",
-      "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short",
-      "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename",
-      "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"};
-  std::string out;
-  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80 ? c : '_';
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(out.begin(), '_');
-  if (std::find(std::begin(keywords), std::end(keywords), out) != std::end(keywords)) out += '_';
-  return out;
 }
 
 }  // namespace hloc::cli

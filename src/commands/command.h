@@ -36,9 +36,17 @@ Result<void> write_output(const std::string& path, std::string_view bytes);
 // The same for two files that belong together: neither appears unless both can be written.
 Result<void> write_outputs(std::span<const std::pair<std::string, std::string_view>> files);
 
+// Whether write_output would write into what is there already: "-", a device, a pipe.
+bool written_in_place(const std::string& path);
+// Whether both name one existing file.
+bool same_file(const std::string& a, const std::string& b);
+
+// For options that name a file: CLI11 would take "" for the option's absence.
+std::string not_empty(const std::string& text);
+
 // "path/to/graph.hlo" → "graph".
 std::string stem(const std::string& path);
-// Letters, digits and '_', not starting with a digit, no keyword of C or C++.
+// Letters, digits and '_', not starting with a digit; no keyword of C or C++ and no name of the C library.
 std::string c_identifier(std::string_view name);
 
 }  // namespace hloc::cli

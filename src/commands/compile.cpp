@@ -20,13 +20,18 @@ int compile_object_file(const CompileArguments& a, const Module& module) {
   }
   std::string object_path = a.out.empty() ? stem(a.file) + ".o" : a.out;
   std::string header_path = object_path.ends_with(".o") ? object_path.substr(0, object_path.size() - 2) + ".h" : object_path + ".h";
+  if (same_file(a.file, object_path) || same_file(a.file, header_path)) {
+    fmt::print(stderr, "error: {} and {} would replace the graph {}; choose another name with -o\n", object_path, header_path, a.file);
+    return 2;
+  }
   std::string symbol = c_identifier(module.name());
   auto object = compile_object(module, symbol, {.target = a.target});
   if (!object) return report(object.error());
   std::string_view bytes(reinterpret_cast<const char*>(object->object.data()), object->object.size());
   std::pair<std::string, std::string_view> files[] = {{object_path, bytes}, {header_path, object->header}};
-  if (auto ok = write_outputs(files); !ok) return report(ok.error());
-  fmt::print("wrote {} ({} bytes) and {}; the function is {}\n", object_path, bytes.size(), header_path, symbol);
+  bool device = written_in_place(object_path);  // nothing belongs beside a device or a pipe
+  if (auto ok = write_outputs(std::span(files).first(device ? 1 : 2)); !ok) return report(ok.error());
+  fmt::print("wrote {} ({} bytes){}; the function is {}\n", object_path, bytes.size(), device ? "" : " and " + header_path, symbol);
   return 0;
 }
 
@@ -46,7 +51,7 @@ void add_compile(CLI::App& app, Action& action) {
   auto a = std::make_shared<CompileArguments>();
   CLI::App* command = app.add_subcommand("compile", "Compile a graph to an object file and a C header");
   command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
-  command->add_option("-o,--output", a->out, "Where to write; X.o also writes X.h; '-' prints text kinds");
+  command->add_option("-o,--output", a->out, "Where to write; X.o also writes X.h; '-' prints text kinds")->check(not_empty);
   command->add_option("--target", a->target, "native, x86-64-v3, x86-64-v4 (see `hloc targets`)");
   command->add_option("--emit", a->kind, "object, asm, hlo (optimised), loops, machine or plan")
       ->check(CLI::IsMember({"object", "asm", "hlo", "loops", "machine", "plan"}));

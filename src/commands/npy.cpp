@@ -138,6 +138,7 @@ bool is_four_bit_integer(ElementType t) { return is_integer(t) && bit_width(t) <
 
 Result<NpyArray> parse_npy(std::string file, const std::string& path) {
   if (file.size() < 10 || file.compare(0, 6, "\x93NUMPY") != 0) return npy_error(path, "this is not a .npy file (its first bytes are not \\x93NUMPY)");
+  if (file[6] < 1 || file[6] > 3) return npy_error(path, fmt::format("the .npy file has format version {}; 1 to 3 can be read", static_cast<unsigned char>(file[6])));
   bool wide = static_cast<unsigned char>(file[6]) >= 2;
   size_t header_at = wide ? 12 : 10;
   if (file.size() < header_at) return npy_error(path, "the .npy file ends within its header");
@@ -146,6 +147,8 @@ Result<NpyArray> parse_npy(std::string file, const std::string& path) {
   std::string header = file.substr(header_at, length);
   auto descr = npy_field(header, "descr"), order = npy_field(header, "fortran_order"), shape = npy_field(header, "shape");
   if (!descr || !order || !shape) return npy_error(path, "the .npy header lacks 'descr', 'fortran_order' or 'shape'");
+  while (order->ends_with(' ')) order->pop_back();
+  if (*order != "True" && *order != "False") return npy_error(path, fmt::format("the .npy header's 'fortran_order' is {}; True or False was expected", *order));
   auto dims = npy_dims(*shape);
   if (!dims) return npy_error(path, fmt::format("the .npy header has no shape that makes sense: {}", *shape));
 
@@ -171,6 +174,7 @@ Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file, const
   if (end == std::string::npos || file.size() - end < 22) return npy_error(path, "this is not an .npz file (no zip directory at its end)");
   size_t count = npy_u16(file, end + 10), at = npy_u32(file, end + 16);
   std::map<std::string, NpyArray> out;
+  size_t all_packed = 0;  // members that share their data would unpack to any size
   for (size_t i = 0; i < count; ++i) {
     if (at > file.size() || file.size() - at < 46 || file.compare(at, 4, "PK\x01\x02") != 0) return npy_error(path, "the zip directory is damaged");
     size_t method = npy_u16(file, at + 10), packed = npy_u32(file, at + 20), plain = npy_u32(file, at + 24);
@@ -181,6 +185,8 @@ Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file, const
     if (local > file.size() || file.size() - local < 30) return npy_error(path, fmt::format("member {} is damaged", name));
     size_t data = local + 30 + npy_u16(file, local + 26) + npy_u16(file, local + 28);
     if (packed == UINT32_MAX || data > file.size() || file.size() - data < packed) return npy_error(path, fmt::format("member {} is damaged or larger than 4 GiB", name));
+    all_packed += packed;
+    if (all_packed > file.size()) return npy_error(path, "the members of the zip file overlap");
     std::string bytes;
     if (method == 0) {
       bytes = file.substr(data, packed);

@@ -33,7 +33,7 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--disable-rule", a->options.disabled_rules, "Switch a rewrite rule off (see `hloc rules`)");
   command->add_option("--disable-pass", a->options.disabled_passes, "Skip a pass");
   command->add_option("--target", a->options.target, "Whose facts the passes read");
-  command->add_option("-o,--output", a->out, "Where to write");
+  command->add_option("-o,--output", a->out, "Where to write")->check(not_empty);
   command->callback([a, &action] { action = [a] { return run_opt(*a); }; });
 }
 

@@ -1,6 +1,7 @@
 // hloc run: compile a graph, call it once, show the results.
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -99,6 +100,14 @@ int run_run(const RunArguments& a) {
   return show_results(a, program->results(), *results);
 }
 
+// CLI11 takes what strtoull takes: "-1", and the largest number for any that is too large.
+std::string is_seed(const std::string& text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole ? "" : fmt::format("'{}' is not a seed: a number from 0 to 2^64 - 1 was expected", text);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
@@ -107,12 +116,12 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("FILE", a->file, "HLO or StableHLO text, or a loop-IR kernel; '-' is standard input")->required();
   command->add_option("--input", a->inputs.npy, "A .npy file, once per parameter in order");
   command->add_option("--inputs", a->inputs.npz, "An .npz file with members in0, in1, …");
-  CLI::Option* fill = command->add_option("--fill", a->fill, "Make inputs from this seed: floats in [-1, 1), integers in [0, 100)");
-  command->add_option("--out", a->out, "A folder for out0.npy, out1.npy, …");
+  CLI::Option* fill = command->add_option("--fill", a->fill, "Make inputs from this seed: floats in [-1, 1), integers in [0, 100)")->check(is_seed);
+  command->add_option("--out", a->out, "A folder for out0.npy, out1.npy, …")->check(not_empty);
   command->add_option("--target", a->target, "See `hloc targets`");
   command->add_option("--threads", a->threads, "Threads; 0: one per core")->check(CLI::Range(0u, 1024u));
   command->add_flag("--verbose", a->verbose, "Say what the compiler did");
-  command->add_option("--dump", a->dump, "A folder for every level of the compiler as text, numbered");
+  command->add_option("--dump", a->dump, "A folder for every level of the compiler as text, numbered")->check(not_empty);
   command->callback([a, fill, &action] {
     if (fill->count() > 0) a->inputs.fill = a->fill;
     action = [a] { return run_run(*a); };

@@ -31,6 +31,8 @@ exits 0 "StableHLO" "$hloc" --version
 exits 2 "" "$hloc"
 exits 2 "" "$hloc" frobnicate
 exits 2 "" "$hloc" compile
+exits 2 "did you mean 'compile'" "$hloc" complie "$work/axpy.hlo"
+exits 2 "did you mean '--fill'" "$hloc" run "$work/axpy.hlo" --fil=1
 exits 1 "No such file" "$hloc" compile "$work/none.hlo"
 exits 1 "folder" "$hloc" compile "$work"
 exits 0 "axpy" "$hloc" convert "$work/axpy.hlo" -
@@ -44,6 +46,10 @@ exits 3 "cholesky" "$hloc" compile "$work/factored.hlo" -o "$work/factored.o"
 ok "no object is left behind" test ! -e "$work/factored.o"
 exits 0 "wrote" "$hloc" compile "$work/sorted.hlo" -o "$work/sorted.o"
 ok "no undefined symbols in a sort" bash -c "[ -z \"\$(nm -u '$work/sorted.o')\" ]"
+exits 2 "is not a target" "$hloc" check "$work/axpy.hlo" --target x86-64-v9
+exits 2 "not a seed" "$hloc" run "$work/axpy.hlo" --fill 18446744073709551616
+exits 2 "not a seed" "$hloc" run "$work/axpy.hlo" --fill=-1
+exits 2 "a name was expected" "$hloc" run "$work/axpy.hlo" --fill 1 --out ""
 exits 0 "wrote" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o"
 ok "the header is there" test -s "$work/axpy.h"
 ok "no undefined symbols" bash -c "[ -z \"\$(nm -u '$work/axpy.o')\" ]"
@@ -59,6 +65,8 @@ ok "the listing assembles" as -o "$work/listing.o" "$work/axpy.s"
 exits 0 "compile_ms" "$hloc" bench "$work/axpy.hlo" --json
 exits 0 "1 passed, 0 failed, 0 skipped" "$hloc" check "$work/axpy.hlo"
 exits 1 "0 passed, 1 failed, 0 skipped" "$hloc" check <(echo "HloModule broken ENTRY") --form hlo
+exits 2 "did you mean 'mul-one'" "$hloc" opt "$work/axpy.hlo" --passes=simplify --disable-rule mulone
+exits 2 "did you mean 'fold'" "$hloc" opt "$work/axpy.hlo" --passes=simplify --disable-pass fodl
 exits 2 "not a pass" "$hloc" opt "$work/axpy.hlo" --passes=canonicol
 exits 0 "mul-one" "$hloc" rules
 exits 0 "simplify" "$hloc" passes
@@ -78,4 +86,43 @@ exits 0 "instructions are left" "$hloc" reduce "$work/axpy.hlo" -o "$work/small.
 ok "what is left shows the failure" grep -q multiply "$work/small.hlo"
 ok "what is left is small" test "$(grep -c ' = ' "$work/small.hlo")" -le 4
 exits 0 "1 passed" "$hloc" check --bisect "$work/axpy.hlo"
+
+for command in ops --help --version "run $work/axpy.hlo --fill 1" "check $work/axpy.hlo" "bench $work/axpy.hlo"; do
+  exits 3 "" bash -c "'$hloc' $command >/dev/full"
+done
+exits 2 "would replace the graph" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.hlo"
+ok "the graph is still there" grep -q HloModule "$work/axpy.hlo"
+exits 0 "wrote /dev/null" "$hloc" compile "$work/axpy.hlo" -o /dev/null
+ok "no header beside a device" test ! -e /dev/null.h
+for name in while exp size_t hloc_context; do
+  sed "s/HloModule axpy/HloModule $name/" "$work/axpy.hlo" >"$work/named.hlo"
+  exits 0 "the function is ${name}_" "$hloc" compile "$work/named.hlo" -o "$work/named.o"
+  ok "its header is C" gcc -std=c11 -Wall -Wextra -pedantic -Werror -include math.h -include stdlib.h -fsyntax-only -x c "$work/named.h"
+done
+cp "$work/axpy.hlo" "$work/"$'not-utf8-\xff.hlo'
+exits 0 "1 passed" "$hloc" check --json "$work/"$'not-utf8-\xff.hlo'
+python3 - "$work" <<'PY'
+import struct, sys, zlib
+array = lambda order: b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + ("{'descr': '<f4', 'fortran_order': %s, 'shape': (100,), }" % order).encode().ljust(117) + b"\n" + bytes(400)
+open(sys.argv[1] + "/order.npy", "wb").write(array("Perhaps"))
+open(sys.argv[1] + "/version.npy", "wb").write(array("False").replace(b"\x01\x00", b"\x09\x00", 1))
+plain = array("False")
+packed = zlib.compress(plain)[2:-4]
+local = b"PK\x03\x04" + struct.pack("<5H3I2H", 20, 0, 8, 0, 0, 0, len(packed), len(plain), 7, 0) + b"in0.npy" + packed
+entry = b"PK\x01\x02" + struct.pack("<6H3I5H2I", 20, 20, 0, 8, 0, 0, 0, len(packed), len(plain), 7, 0, 0, 0, 0, 0, 0) + b"in0.npy"
+end = b"PK\x05\x06" + struct.pack("<4H2IH", 0, 0, 99, 99, 99 * len(entry), len(local), 0)
+open(sys.argv[1] + "/overlap.npz", "wb").write(local + 99 * entry + end)
+PY
+sed 's/f32\[\] parameter(0)/f32[100] parameter(0)/; s/broadcast(a), dimensions={}/negate(a)/' "$work/axpy.hlo" >"$work/three.hlo"
+exits 1 "True or False" "$hloc" run "$work/three.hlo" --input "$work/order.npy" --input "$work/order.npy" --input "$work/order.npy"
+exits 1 "format version 9" "$hloc" run "$work/three.hlo" --input "$work/version.npy" --input "$work/version.npy" --input "$work/version.npy"
+exits 1 "overlap" "$hloc" run "$work/three.hlo" --inputs "$work/overlap.npz"
+python3 - >"$work/doubling.hlo" <<'PY'
+print("HloModule doubling\nc0 { p = f32[] parameter(0) ROOT r = f32[] cosine(p) }")
+for i in range(1, 40):
+    print(f"c{i} {{ p = f32[] parameter(0) a = f32[] call(p), to_apply=c{i-1} ROOT r = f32[] call(a), to_apply=c{i-1} }}")
+print("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=c39 }")
+PY
+ok "calls that double 40 times are not all inlined" bash -c "ulimit -v 2000000; timeout 60 '$hloc' opt '$work/doubling.hlo' --passes=inline | grep -q to_apply"
+exits 3 "give the loops bodies of their own" timeout 60 "$hloc" compile "$work/doubling.hlo" -o "$work/doubling.o"
 finish
