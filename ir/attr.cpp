@@ -45,7 +45,7 @@ struct AttrHasher {
 uint64_t hash(const Attr& attr) {
   AttrHasher hasher;
   hasher(attr.index());
-  std::visit([&](const auto& a) { hasher(a); }, attr);
+  visit([&](const auto& a) { hasher(a); }, attr);
   return hasher.h;
 }
 

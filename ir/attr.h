@@ -1,14 +1,17 @@
-// Attributes: one small struct per shape of attribute, not per op. A variant of them is interned in the Context, so an
-// instruction holds one pointer and equal attributes are one object.
+// Attributes: one small struct per shape of attribute, not per op. An `Attr` is one of them; it is interned in the Context,
+// so an instruction holds one pointer and equal attributes are one object.
 //
 // Each struct lists its members once more in `fields()`: hashing, and whoever else walks members, uses that.
 // Where a member can be absent in the text and an absent one differs from any value, it is an optional.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -392,13 +395,103 @@ struct RawAttr {  // attributes of ops that hloc reads and prints but does not r
   HLOC_FIELDS(text)
 };
 
-using Attr = std::variant<NoAttr, UnaryAttr, ParameterAttr, ConstantAttr, IotaAttr, DimsAttr, BroadcastAttr,
-                          DynamicBroadcastAttr, ReshapeAttr, CompareAttr, SliceAttr, DynamicSliceAttr, PadAttr,
-                          ScanAttr, SortAttr, TopKAttr, WindowAttr, DotAttr, RaggedDotAttr, ConvAttr, GatherAttr,
-                          ScatterAttr, FftAttr, CholeskyAttr, TriangularSolveAttr, BatchNormAttr, RngAttr,
-                          RngBitGeneratorAttr, RngStateAttr, ReducePrecisionAttr, TupleIndexAttr, CallAttr, FusionAttr,
-                          CustomCallAttr, CompositeAttr, AsyncAttr, CopyStartAttr, InfeedAttr, OutfeedAttr, ChannelAttr,
-                          CollectiveAttr, PermuteAttr, DomainAttr, CheckAttr, RawAttr>;
+// A value that lives elsewhere: copied with its holder, compared by what it is.
+template <class T>
+class Boxed {
+ public:
+  Boxed(T value) : at_(std::make_unique<T>(std::move(value))) {}
+  Boxed(const Boxed& other) : at_(std::make_unique<T>(*other.at_)) {}
+  Boxed(Boxed&&) = default;  // leaves a box that is only good for being assigned or destroyed
+  Boxed& operator=(const Boxed& other) { return *this = Boxed(other); }
+  Boxed& operator=(Boxed&&) = default;
+  bool operator==(const Boxed& other) const { return *at_ == *other.at_; }
+  T& operator*() { return *at_; }
+  const T& operator*() const { return *at_; }
+
+ private:
+  std::unique_ptr<T> at_;
+};
+
+template <class... A>
+struct AttrList {
+  static constexpr size_t size = sizeof...(A);
+  template <class X>
+  static constexpr bool contains = (std::is_same_v<X, A> || ...);
+  template <class X>
+  static constexpr size_t index_of() {
+    size_t i = 0;
+    (void)((std::is_same_v<X, A> || (++i, false)) || ...);
+    return i;
+  }
+  // Programs have many different constants and few different convolutions: what is larger than a constant is boxed, so
+  // that each of many attributes takes no more memory than a constant does.
+  template <class X>
+  static constexpr bool is_boxed = sizeof(X) > sizeof(ConstantAttr);
+  using Stored = std::variant<std::conditional_t<is_boxed<A>, Boxed<A>, A>...>;
+};
+using AttrStructs = AttrList<NoAttr, UnaryAttr, ParameterAttr, ConstantAttr, IotaAttr, DimsAttr, BroadcastAttr, DynamicBroadcastAttr,
+                             ReshapeAttr, CompareAttr, SliceAttr, DynamicSliceAttr, PadAttr, ScanAttr, SortAttr,
+                             TopKAttr, WindowAttr, DotAttr, RaggedDotAttr, ConvAttr, GatherAttr, ScatterAttr,
+                             FftAttr, CholeskyAttr, TriangularSolveAttr, BatchNormAttr, RngAttr, RngBitGeneratorAttr,
+                             RngStateAttr, ReducePrecisionAttr, TupleIndexAttr, CallAttr, FusionAttr, CustomCallAttr,
+                             CompositeAttr, AsyncAttr, CopyStartAttr, InfeedAttr, OutfeedAttr, ChannelAttr,
+                             CollectiveAttr, PermuteAttr, DomainAttr, CheckAttr, RawAttr>;
+
+// The position of the struct `A` in the list, which `Attr::index` gives.
+template <class A>
+constexpr size_t attr_index() {
+  static_assert(AttrStructs::contains<A>);
+  return AttrStructs::index_of<A>();
+}
+
+// One of the structs. `get<A>`, `get_if<A>`, `holds<A>` and `visit` look at it, as the functions of std::variant do.
+class Attr {
+ public:
+  Attr() = default;
+  template <class A>
+    requires AttrStructs::contains<A>
+  Attr(A value) : stored_(std::in_place_index<attr_index<A>()>, std::move(value)) {}
+
+  size_t index() const { return stored_.index(); }
+  bool operator==(const Attr&) const = default;
+
+  template <class A>
+  friend const A& get(const Attr& attr) {
+    const A* a = get_if<A>(&attr);
+    HLOC_CHECK(a, "an attribute is of another kind");
+    return *a;
+  }
+  template <class A>
+  friend A& get(Attr& attr) {
+    return const_cast<A&>(get<A>(static_cast<const Attr&>(attr)));
+  }
+  template <class A>
+  friend const A* get_if(const Attr* attr) {
+    const auto* stored = std::get_if<attr_index<A>()>(&attr->stored_);
+    if constexpr (AttrStructs::is_boxed<A>) return stored ? &**stored : nullptr;
+    else return stored;
+  }
+  template <class A>
+  friend A* get_if(Attr* attr) {
+    return const_cast<A*>(get_if<A>(static_cast<const Attr*>(attr)));
+  }
+  template <class A>
+  friend bool holds(const Attr& attr) {
+    return attr.index() == attr_index<A>();
+  }
+  template <class F>
+  friend decltype(auto) visit(F&& f, const Attr& attr) {
+    return std::visit(
+        [&]<class S>(const S& stored) -> decltype(auto) {
+          if constexpr (AttrStructs::contains<S>) return f(stored);
+          else return f(*stored);
+        },
+        attr.stored_);
+  }
+
+ private:
+  AttrStructs::Stored stored_;
+};
 
 uint64_t hash(const Attr& attr);
 

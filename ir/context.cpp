@@ -3,6 +3,10 @@
 
 #include "ir/graph.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
 namespace hloc::ir {
 namespace {
 
@@ -57,8 +61,6 @@ bool Context::TypeEqual::operator()(const TypeNode* a, const TypeNode* b) const 
   return a->kind == b->kind && a->element == b->element && a->dims == b->dims && a->quant == b->quant &&
          a->elements == b->elements && a->layout == b->layout;
 }
-
-bool Context::AttrEqual::operator()(const HashedAttr& a, const HashedAttr& b) const { return *a.attr == *b.attr; }
 
 Type Context::intern(TypeNode node) {
   node.hash = hash_type(node);
@@ -123,13 +125,32 @@ Type Context::with_layout(Type type, Layout layout) {
 
 const Attr* Context::attr(Attr value) {
   static const Attr no_attr{NoAttr{}};
-  if (std::holds_alternative<NoAttr>(value)) return &no_attr;
-  HashedAttr key{hash(value), &value};
+  if (holds<NoAttr>(value)) return &no_attr;
+  auto h = static_cast<uint32_t>(hash(value));
   std::lock_guard lock(mutex_);
-  if (auto it = attr_set_.find(key); it != attr_set_.end()) return it->attr;
-  attrs_.push_back(std::move(value));
-  attr_set_.insert({key.hash, &attrs_.back()});
-  return &attrs_.back();
+  uint32_t found = attr_index_.find(h, [&](uint32_t i) { return attrs_[i] == value; });
+  if (found != HashIndex::none) return &attrs_[found];
+  if (auto* constant = get_if<ConstantAttr>(&value)) keep_small(constant->value);
+  attr_index_.insert(h, static_cast<uint32_t>(attrs_.size()));
+  return &attrs_.emplace_back(std::move(value));
+}
+
+// Scalars would take twenty times their size if each owned its bytes: they share blocks, which live as long as any of them.
+void Context::keep_small(Literal& value) {
+  constexpr size_t most = 16, largest_block = size_t{1} << 16;
+  size_t size = value.size();
+  if (size == 0 || size > most) return;
+  size_t alignment = std::bit_ceil(size);
+  small_used_ = (small_used_ + alignment - 1) & ~(alignment - 1);
+  if (small_used_ + size > small_size_) {
+    small_size_ = std::min(largest_block, std::max<size_t>(small_size_ * 2, 256));
+    small_ = std::make_shared<std::byte[]>(small_size_);
+    small_used_ = 0;
+  }
+  std::byte* bytes = small_.get() + small_used_;
+  std::memcpy(bytes, value.bytes().data(), size);
+  small_used_ += size;
+  value = Literal::view(value.type(), small_, bytes);
 }
 
 const QuantParams* Context::quant(QuantParams params) {

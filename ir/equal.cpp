@@ -52,7 +52,7 @@ class DeepEqual {
     return a.has_value() == b.has_value() && (!a || (*this)(*a, *b));
   }
   bool operator()(const Attr& a, const Attr& b) {
-    return a.index() == b.index() && std::visit([&]<class A>(const A& x) { return (*this)(x, std::get<A>(b)); }, a);
+    return a.index() == b.index() && visit([&]<class A>(const A& x) { return (*this)(x, get<A>(b)); }, a);
   }
 
   bool literals(const Literal& a, const Literal& b) {

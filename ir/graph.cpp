@@ -35,14 +35,14 @@ ComputationBuilder::ComputationBuilder(ContextRef context, std::string_view name
   result_->name_ = context_->string(name);
 }
 
-Value ComputationBuilder::make(Op op, Type type, std::span<const Value> operands, Attr attr,
-                               std::span<const Computation* const> callees, const Extras* extras, uint16_t flags) {
+Value ComputationBuilder::make_interned(Op op, Type type, std::span<const Value> operands, const Attr* attr,
+                                        std::span<const Computation* const> callees, const Extras* extras, uint16_t flags) {
   Computation& c = *result_;
   Instruction node{};
   node.op = op;
   node.flags = flags;
   node.type = type;
-  node.attr = context_->attr(std::move(attr));
+  node.attr = attr;
   node.operand_list = operands.data();
   node.operand_count = static_cast<uint32_t>(operands.size());
   node.callee_list = callees.data();
@@ -59,6 +59,7 @@ Value ComputationBuilder::make(Op op, Type type, std::span<const Value> operands
   if (extras) node.extras = &c.extras_.emplace_back(*extras);
   Value v = c.arena_.make<Instruction>(node);
   c.instructions_.push_back(v);
+  if (op == Op::Parameter) c.parameters_.push_back(v);
   if (effectful) c.effects_.push_back(v);
   if (interned) interned_.insert(v);
   return v;
@@ -117,6 +118,7 @@ void ComputationBuilder::reserve(size_t instructions) {
   result_->instructions_.reserve(instructions);
   result_->names_.reserve(instructions);
   result_->locations_.reserve(instructions);
+  result_->arena_.reserve(instructions * (sizeof(Instruction) + 2 * sizeof(Value)));
 }
 
 ComputationRef ComputationBuilder::finish(Value root, bool names_are_unique) {
@@ -141,15 +143,14 @@ ComputationRef ComputationBuilder::finish(Value root, bool names_are_unique) {
     name = context_->string(candidate);
     taken.insert(name);
   }
-  for (Value v : c.instructions_) {
-    if (v->op != Op::Parameter) continue;
+  std::vector<Value> by_number(c.parameters_.size());
+  for (Value v : c.parameters_) {
     auto number = static_cast<size_t>(v->as<ParameterAttr>().number);
-    HLOC_CHECK(number < c.instructions_.size(), "parameter numbers are dense");
-    if (c.parameters_.size() <= number) c.parameters_.resize(number + 1);
-    HLOC_CHECK(c.parameters_[number] == nullptr, "a parameter number occurs twice");
-    c.parameters_[number] = v;
+    HLOC_CHECK(number < by_number.size(), "parameter numbers are dense");
+    HLOC_CHECK(by_number[number] == nullptr, "a parameter number occurs twice");
+    by_number[number] = v;
   }
-  for (Value v : c.parameters_) HLOC_CHECK(v != nullptr, "a parameter number is missing");
+  c.parameters_ = std::move(by_number);
   HLOC_CHECK(root != nullptr, "a computation has a root");
   c.root_ = root;
   interned_.clear();

@@ -81,7 +81,7 @@ struct Instruction {
 
   template <class A>
   const A& as() const {  // the op's attribute struct, as ops.def says
-    return std::get<A>(*attr);
+    return get<A>(*attr);
   }
 };
 
@@ -109,6 +109,7 @@ class Context {
   Type with_element(Type type, ElementType element);
   Type with_layout(Type type, Layout layout);
 
+  // A constant of few bytes need not own them while this is called; the interned one does.
   const Attr* attr(Attr value);
   const QuantParams* quant(QuantParams params);
   const Metadata* metadata(Metadata value);
@@ -120,15 +121,15 @@ class Context {
   Type intern(TypeNode node);
   struct TypeHash { size_t operator()(const TypeNode* n) const { return n->hash; } };
   struct TypeEqual { bool operator()(const TypeNode* a, const TypeNode* b) const; };
-  struct HashedAttr { uint64_t hash; const Attr* attr; };
-  struct AttrHash { size_t operator()(const HashedAttr& a) const { return a.hash; } };
-  struct AttrEqual { bool operator()(const HashedAttr& a, const HashedAttr& b) const; };
+  void keep_small(Literal& value);
 
   std::mutex mutex_;
   std::deque<TypeNode> types_;
   std::unordered_set<const TypeNode*, TypeHash, TypeEqual> type_set_;
   std::deque<Attr> attrs_;
-  std::unordered_set<HashedAttr, AttrHash, AttrEqual> attr_set_;
+  HashIndex attr_index_;
+  std::shared_ptr<std::byte[]> small_;  // bytes of small constants, many to a block
+  size_t small_size_ = 0, small_used_ = 0;
   std::deque<QuantParams> quants_;
   std::deque<Metadata> metadatas_;
   HashIndex metadata_index_;
@@ -234,7 +235,12 @@ class ComputationBuilder {
   // The only way to make an instruction. `attr` is interned; operands must come from this builder. No shape inference
   // happens here (ir/infer does that); invariants that the verifier checks are not checked again.
   Value make(Op op, Type type, std::span<const Value> operands = {}, Attr attr = NoAttr{},
-             std::span<const Computation* const> callees = {}, const Extras* extras = nullptr, uint16_t flags = 0);
+             std::span<const Computation* const> callees = {}, const Extras* extras = nullptr, uint16_t flags = 0) {
+    return make_interned(op, type, operands, context_->attr(std::move(attr)), callees, extras, flags);
+  }
+  // With an attribute that the context gave out.
+  Value make_interned(Op op, Type type, std::span<const Value> operands, const Attr* attr,
+                      std::span<const Computation* const> callees = {}, const Extras* extras = nullptr, uint16_t flags = 0);
   Value make(Op op, Type type, std::initializer_list<Value> operands, Attr attr = NoAttr{},
              std::initializer_list<const Computation*> callees = {}) {
     return make(op, type, std::span(operands.begin(), operands.size()), std::move(attr),
@@ -270,7 +276,7 @@ class ComputationBuilder {
   std::string_view name(Value v) const { return name(v->id); }
   std::string_view name(uint32_t id) const { return id < result_->names_.size() ? result_->names_[id] : std::string_view(); }
 
-  // Room for about so many instructions, so that a large computation is not moved while it grows.
+  // Room for about so many instructions of about two operands, so that a large computation is not moved while it grows.
   void reserve(size_t instructions);
 
   // Ends the computation; the builder is empty afterwards. Unnamed instructions get the name of their op. Parameters

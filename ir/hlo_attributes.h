@@ -191,15 +191,6 @@ inline constexpr std::string_view hlo_common_attributes[] = {
     "metadata", "sharding", "frontend_attributes", "backend_config", "control-predecessors", "statistics",
     "parameter_replication", "origin"};
 
-// The position of `A` in the variant.
-template <class A, size_t I = 0>
-constexpr size_t attr_index() {
-  if constexpr (std::is_same_v<std::variant_alternative_t<I, Attr>, A>)
-    return I;
-  else
-    return attr_index<A, I + 1>();
-}
-
 // A default-constructed attribute struct of an op, as ops.def says.
 Attr default_attr(Op op);
 

@@ -34,7 +34,7 @@ Literal Literal::tuple(Type type, std::vector<Literal> parts) {
   HLOC_CHECK(type.is_tuple() && type.tuple_size() == parts.size(), "a tuple literal has one part per element");
   Literal out;
   out.type_ = type;
-  out.parts_ = std::move(parts);
+  out.owner_ = std::make_shared<const std::vector<Literal>>(std::move(parts));
   return out;
 }
 
@@ -59,6 +59,11 @@ Literal Literal::view(Type array, std::shared_ptr<const void> owner, const std::
   return out;
 }
 
+const std::vector<Literal>& Literal::parts() const {
+  static const std::vector<Literal> none;
+  return is_tuple() && owner_ ? *static_cast<const std::vector<Literal>*>(owner_.get()) : none;
+}
+
 std::span<std::byte> Literal::mutable_bytes() {
   HLOC_CHECK(owner_.use_count() <= 1, "the bytes of a shared literal are written");
   return {const_cast<std::byte*>(bytes_), size()};
@@ -73,14 +78,14 @@ Literal Literal::with_type(Type type) const {
 }
 
 bool Literal::operator==(const Literal& other) const {
-  if (type_ != other.type_ || elided_ != other.elided_ || parts_ != other.parts_) return false;
+  if (type_ != other.type_ || elided_ != other.elided_ || parts() != other.parts()) return false;
   if (bytes_ == other.bytes_) return true;
   return bytes_ && other.bytes_ && std::memcmp(bytes_, other.bytes_, size()) == 0;
 }
 
 uint64_t Literal::hash() const {
   uint64_t h = combine(type_ ? type_->hash : 0, elided_);
-  for (const Literal& part : parts_) h = combine(h, part.hash());
+  for (const Literal& part : parts()) h = combine(h, part.hash());
   constexpr size_t sample = 256;
   auto all = bytes();
   if (all.size() <= 2 * sample) return combine(h, hash_bytes(all));

@@ -26,7 +26,7 @@ class Literal {
   Type type() const { return type_; }
   bool is_elided() const { return elided_; }
   bool is_tuple() const { return type_ && type_.is_tuple(); }
-  const std::vector<Literal>& parts() const { return parts_; }
+  const std::vector<Literal>& parts() const;  // of a tuple; else none
 
   std::span<const std::byte> bytes() const { return {bytes_, size()}; }
   std::span<std::byte> mutable_bytes();      // only while no other literal shares the bytes
@@ -43,7 +43,7 @@ class Literal {
   }
 
   // Whether others see the bytes too (or own them altogether): only bytes that are not shared may be written.
-  bool is_shared() const { return owner_.use_count() != 1; }
+  bool is_shared() const { return bytes_ == nullptr || owner_.use_count() != 1; }
 
   // The same bytes under another array type of equal byte size (a reshape, a bitcast).
   Literal with_type(Type type) const;
@@ -54,10 +54,9 @@ class Literal {
 
  private:
   Type type_;
+  const std::byte* bytes_ = nullptr;   // null: a tuple, a token, elided
+  std::shared_ptr<const void> owner_;  // of the bytes; of a tuple: its vector of parts
   bool elided_ = false;
-  const std::byte* bytes_ = nullptr;
-  std::shared_ptr<const void> owner_;
-  std::vector<Literal> parts_;
 };
 
 }  // namespace hloc::ir

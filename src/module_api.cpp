@@ -75,7 +75,7 @@ size_t Module::instruction_count() const {
 bool Module::checks_itself() const {
   for (const ir::ComputationRef& c : module_->computations())
     for (ir::Value v : c->effects())
-      if (std::holds_alternative<ir::CheckAttr>(*v->attr)) return true;
+      if (holds<ir::CheckAttr>(*v->attr)) return true;
   return false;
 }
 

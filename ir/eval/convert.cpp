@@ -161,7 +161,7 @@ void run_reduce_precision(const Kernel& k, const std::byte* const* in, std::byte
 }
 
 Kernel reduce_precision_kernel(const ElementwiseOp& e) {
-  const auto& attr = std::get<ReducePrecisionAttr>(e.attr);
+  const auto& attr = get<ReducePrecisionAttr>(e.attr);
   Kernel k;
   k.a = attr.exponent_bits;
   k.b = attr.mantissa_bits;

@@ -46,7 +46,7 @@ void run_total_order(const Kernel& k, const std::byte* const* in, std::byte* out
 }
 
 std::optional<Kernel> compare_kernel(const ElementwiseOp& e) {
-  const auto& attr = std::get<CompareAttr>(e.attr);
+  const auto& attr = get<CompareAttr>(e.attr);
   bool is_equality = attr.direction == Direction::EQ || attr.direction == Direction::NE;
   if (e.operands[0] != e.operands[1] || e.result != ElementType::pred) return std::nullopt;
   if (is_complex(e.operands[0]) && !is_equality) return std::nullopt;

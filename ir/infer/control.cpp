@@ -27,7 +27,7 @@ Result<Type> infer_opt_barrier(const Site& s) { return one_or_tuple(s, s.operand
 Result<Type> infer_first_operand(const Site& s) { return plain(s, s.operands[0]); }
 
 Result<Type> infer_call(const Site& s) {
-  if (const auto* fusion = std::get_if<FusionAttr>(&s.attr))
+  if (const auto* fusion = get_if<FusionAttr>(&s.attr))
     if (Problem p = check_aliases(s, fusion->aliases)) return *p;
   if (s.callees.empty()) return Type();  // a composite that nobody has decomposed
   const Computation& callee = *s.callees[0];

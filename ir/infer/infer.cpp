@@ -9,12 +9,6 @@
 namespace hloc::ir::shapes {
 namespace {
 
-template <class A, size_t index = 0>
-constexpr size_t attr_index() {
-  if constexpr (std::is_same_v<A, std::variant_alternative_t<index, Attr>>) return index;
-  else return attr_index<A, index + 1>();
-}
-
 constexpr size_t attr_of_op[] = {
 #define HLOC_OP(Name, hlo, stablehlo, min, max, attr, traits) attr_index<attr>(),
 #include "ir/ops.def"

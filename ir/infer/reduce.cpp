@@ -133,8 +133,8 @@ Result<Type> infer_topk(const Site& s) {
   Dim last = x.dims().back();
   if (k < 0 || (last.kind != Dim::unknown && k > last.size))
     return reject(s, "k={} must be from 0 to the last dimension of {}", k, shape_text(x));
-  std::vector<Dim> dims = dims_of(x);
-  dims.pop_back();
+  auto others = x.dims().first(x.dims().size() - 1);
+  std::vector<Dim> dims(others.begin(), others.end());
   dims.push_back(Dim::of(k));
   Type parts[] = {make_array(s, x, dims), s.context.array(ElementType::s32, dims)};
   return s.context.tuple(parts);

@@ -31,7 +31,7 @@ struct Site {
 
   template <class A>
   const A& as() const {
-    return std::get<A>(attr);
+    return get<A>(attr);
   }
 };
 

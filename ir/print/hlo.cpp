@@ -31,11 +31,11 @@ constexpr HloPrintRow hlo_print_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)                        \
   {text, HloPresence::presence, &hlo_set::ops, attr_index<Struct>(),                              \
    [](const Attr& attr) {                                                                         \
-     auto get = [](const Struct& a) -> const auto& { return member; };                            \
-     return is_usual(form_type{}, get(std::get<Struct>(attr)), get(Struct{}));                    \
+     auto of = [](const Struct& a) -> const auto& { return member; };                             \
+     return is_usual(form_type{}, of(get<Struct>(attr)), of(Struct{}));                           \
    },                                                                                             \
    [](HloFormPrinter p, const Attr& attr) {                                                       \
-     const auto& a = std::get<Struct>(attr);                                                      \
+     const auto& a = get<Struct>(attr);                                                      \
      p.print(form_type{}, member);                                                                \
    }},
 #define HLOC_HLO_METADATA(text, member, form_type)

@@ -145,7 +145,7 @@ const TextRow* find_text(std::span<const TextRow> rows, Op op) {
 
 void StableHloPrinter::op_plain(Value v, std::string middle) {
   std::string operands = uses(v->operands()), extra = dictionary(v);
-  if (const auto* unary = std::get_if<UnaryAttr>(v->attr); unary && unary->accuracy.mode != AccuracyMode::unset)
+  if (const auto* unary = get_if<UnaryAttr>(v->attr); unary && unary->accuracy.mode != AccuracyMode::unset)
     extra = dictionary(v, {accuracy_text(unary->accuracy)});
   if (v->op == Op::DynamicBroadcast) {
     std::vector<std::string> more;
@@ -164,7 +164,7 @@ void StableHloPrinter::op_elementwise(Value v) {
   std::string_view name = facts(v->op).stablehlo;
   std::string operands = uses(v->operands());
   std::vector<std::string> more;
-  if (const auto* unary = std::get_if<UnaryAttr>(v->attr); unary && unary->accuracy.mode != AccuracyMode::unset) more.push_back(accuracy_text(unary->accuracy));
+  if (const auto* unary = get_if<UnaryAttr>(v->attr); unary && unary->accuracy.mode != AccuracyMode::unset) more.push_back(accuracy_text(unary->accuracy));
   std::string extra = dictionary(v, std::move(more)), lead, tail;
   std::string signature = type(v->type);
   bool same = std::all_of(v->operands().begin(), v->operands().end(), [&](Value o) { return mlir_type(o->type) == signature; });
@@ -456,9 +456,9 @@ void StableHloPrinter::instruction(Value v) {
   if (const TextRow* row = find_text(property_rows, v->op)) return op_generic(v, facts(v->op).stablehlo, row->text(v));
   for (const PrintRow& row : rows)
     if (row.op == v->op) return (this->*row.form)(v);
-  if (std::holds_alternative<CheckAttr>(*v->attr)) return op_check(v);
-  if (std::holds_alternative<CollectiveAttr>(*v->attr) || std::holds_alternative<PermuteAttr>(*v->attr)) return op_collective(v);
-  if (std::holds_alternative<RawAttr>(*v->attr)) return op_raw(v);
+  if (holds<CheckAttr>(*v->attr)) return op_check(v);
+  if (holds<CollectiveAttr>(*v->attr) || holds<PermuteAttr>(*v->attr)) return op_collective(v);
+  if (holds<RawAttr>(*v->attr)) return op_raw(v);
   if (facts(v->op).stablehlo.empty()) return fail(v, fmt::format("'{}' has no form in StableHLO", name_of(v->op)));
   op_elementwise(v);
 }

@@ -92,15 +92,15 @@ void StableHloPrinter::op_conditional(Value v) {
 
 void StableHloPrinter::op_reducer(Value v) {
   std::string properties, name(facts(v->op).stablehlo);
-  if (const auto* dims = std::get_if<DimsAttr>(v->attr)) properties = "dimensions = " + mlir_array(dims->dims);
-  if (const auto* window = std::get_if<WindowAttr>(v->attr)) properties = window_properties(window->window, v->op == Op::ReduceWindow);
-  if (const auto* sort = std::get_if<SortAttr>(v->attr)) properties = fmt::format("dimension = {} : i64, is_stable = {}", sort->dim, sort->is_stable);
-  if (const auto* s = std::get_if<ScatterAttr>(v->attr))
+  if (const auto* dims = get_if<DimsAttr>(v->attr)) properties = "dimensions = " + mlir_array(dims->dims);
+  if (const auto* window = get_if<WindowAttr>(v->attr)) properties = window_properties(window->window, v->op == Op::ReduceWindow);
+  if (const auto* sort = get_if<SortAttr>(v->attr)) properties = fmt::format("dimension = {} : i64, is_stable = {}", sort->dim, sort->is_stable);
+  if (const auto* s = get_if<ScatterAttr>(v->attr))
     properties = fmt::format("indices_are_sorted = {}, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = {}, inserted_window_dims = {}, "
                              "input_batching_dims = {}, scatter_indices_batching_dims = {}, scatter_dims_to_operand_dims = {}, index_vector_dim = {}>, unique_indices = {}",
                              s->indices_are_sorted, mlir_list(s->update_window_dims), mlir_list(s->inserted_window_dims), mlir_list(s->input_batching_dims),
                              mlir_list(s->scatter_indices_batching_dims), mlir_list(s->scatter_dims_to_operand_dims), s->index_vector_dim, s->unique_indices);
-  if (const auto* scan = std::get_if<ScanAttr>(v->attr)) {
+  if (const auto* scan = get_if<ScanAttr>(v->attr)) {
     int64_t inputs = static_cast<int64_t>(v->operand_count) - scan->num_carries;
     properties = fmt::format("dimension = {} : i64, inputs = {} : i64, is_reverse = {}, is_associative = {}", scan->dims.empty() ? 0 : scan->dims[0], inputs, scan->is_reverse, scan->is_associative);
   }
@@ -115,7 +115,7 @@ void StableHloPrinter::op_reducer(Value v) {
   const Computation& first = v->callee(0);
   Value root = first.root();
   bool applies = v->op == Op::Reduce && v->operand_count == 2 && first.size() == 3 && is_elementwise(root->op) && root->operand_count == 2 &&
-                 root->operand(0) == first.parameters()[0] && root->operand(1) == first.parameters()[1] && std::holds_alternative<NoAttr>(*root->attr) &&
+                 root->operand(0) == first.parameters()[0] && root->operand(1) == first.parameters()[1] && holds<NoAttr>(*root->attr) &&
                  root->type == first.parameters()[0]->type && root->type == first.parameters()[1]->type && root->type == v->operand(1)->type && !root->extras &&
                  !facts(root->op).stablehlo.empty();
   if (applies) {
@@ -290,7 +290,7 @@ std::string StableHloPrinter::collective_properties(Value v) {
   auto add = [&](std::string text) {
     if (!text.empty()) out.push_back(std::move(text));
   };
-  if (const auto* p = std::get_if<PermuteAttr>(v->attr)) {
+  if (const auto* p = get_if<PermuteAttr>(v->attr)) {
     add(channel_text(p->channel_id, p->channel_type));
     add("source_target_pairs = " + mlir_pairs(p->source_target_pairs));
     return fmt::format("{}", fmt::join(out, ", "));
@@ -320,8 +320,8 @@ void StableHloPrinter::op_collective(Value v) {
     return;
   }
   if (v->op == Op::RaggedAllToAll) return fail(v, "'ragged-all-to-all' has no form in StableHLO");
-  if (const auto* c = std::get_if<CollectiveAttr>(v->attr); c && v->op == Op::AllToAll && !c->has_dims) return fail(v, "an all-to-all of tuples has no form in StableHLO");
-  if (const auto* p = std::get_if<PermuteAttr>(v->attr); p && !p->slice_sizes.empty()) return fail(v, "a collective-permute in place has no form in StableHLO");
+  if (const auto* c = get_if<CollectiveAttr>(v->attr); c && v->op == Op::AllToAll && !c->has_dims) return fail(v, "an all-to-all of tuples has no form in StableHLO");
+  if (const auto* p = get_if<PermuteAttr>(v->attr); p && !p->slice_sizes.empty()) return fail(v, "a collective-permute in place has no form in StableHLO");
   std::string name(facts(v->op).stablehlo);
   bool start = v->op == Op::AllGatherStart || v->op == Op::CollectivePermuteStart;
   if (start) name = v->op == Op::AllGatherStart ? "stablehlo.all_gather" : "stablehlo.collective_permute";
@@ -357,15 +357,15 @@ void StableHloPrinter::op_transfer(Value v) {
   }
   if (v->op == Op::RecvDone) return alias(v, v->operand(0));
   std::string properties;
-  if (const auto* c = std::get_if<ChannelAttr>(v->attr)) {
+  if (const auto* c = get_if<ChannelAttr>(v->attr)) {
     properties = fmt::format("channel_handle = #stablehlo.channel_handle<handle = {}, type = {}>, is_host_transfer = {}", c->channel_id.value_or(0), c->channel_type, c->is_host_transfer);
     if (!c->source_target_pairs.empty()) properties += ", source_target_pairs = " + mlir_pairs(c->source_target_pairs);
   }
-  if (const auto* i = std::get_if<InfeedAttr>(v->attr)) {
+  if (const auto* i = get_if<InfeedAttr>(v->attr)) {
     properties = "infeed_config = " + mlir_quoted(i->config);
     if (!i->layout.empty()) properties += ", layout = " + i->layout;
   }
-  if (const auto* o = std::get_if<OutfeedAttr>(v->attr)) properties = "outfeed_config = " + mlir_quoted(o->config);
+  if (const auto* o = get_if<OutfeedAttr>(v->attr)) properties = "outfeed_config = " + mlir_quoted(o->config);
   // Operands: data (a tuple is several), then the token.
   std::vector<std::string> names;
   std::vector<Type> operand_types, result_types;

@@ -140,7 +140,9 @@ bool HloReader::computation() {
   if (!lex_.expect('{', "'{' and the instructions of the computation")) return false;
   if (lex_.raw_offset() >= counted_until_) {
     const char* stop;
+    constexpr size_t shortest = 16;  // bytes of a line with an instruction, so that empty lines ask for no memory
     size_t lines = lines_of_body(lex_.cursor(), lex_.end(), stop);
+    lines = std::min(lines, static_cast<size_t>(stop - lex_.cursor()) / shortest);
     scope.builder.reserve(lines);
     scope.names.reserve(lines);
     counted_until_ = static_cast<uint32_t>(stop - source_->text.data());

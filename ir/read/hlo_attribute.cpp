@@ -6,7 +6,7 @@ namespace {
 constexpr HloAttributeRow hlo_attribute_rows[] = {
 #define HLOC_HLO_ATTRIBUTE(Struct, text, member, form_type, presence, ops)                     \
   {text, HloPresence::presence, &hlo_set::ops, attr_index<Struct>(), [](HloParts& p, Attr& attr) { \
-     auto& a = std::get<Struct>(attr);                                                         \
+     auto& a = get<Struct>(attr);                                                         \
      return read_form(p, form_type{}, member);                                                 \
    }},
 #define HLOC_HLO_METADATA(text, member, form_type)

@@ -11,27 +11,27 @@ namespace hloc::ir {
 bool HloReader::check_instruction(const HloOpen& open, const Attr& attr, std::span<const Value> operands,
                                   std::span<const Computation* const> callees) {
   auto refuse = [&](std::string message) { return lex_.fail_at(open.opcode, std::move(message)); };
-  if (const auto* index = std::get_if<TupleIndexAttr>(&attr)) {
+  if (const auto* index = get_if<TupleIndexAttr>(&attr)) {
     Type tuple = operands[0]->type;
     if (!tuple.is_tuple()) return refuse(fmt::format("'{}' takes a tuple, not {}", open.opcode, to_string(tuple)));
     if (index->index < 0 || static_cast<size_t>(index->index) >= tuple.tuple_size())
       return refuse(fmt::format("there is no element {}: the tuple has {}", index->index, tuple.tuple_size()));
     return true;
   }
-  if (const auto* pad = std::get_if<PadAttr>(&attr)) {
+  if (const auto* pad = get_if<PadAttr>(&attr)) {
     Type type = operands[0]->type;
     if (!type.is_array() || pad->low.size() != static_cast<size_t>(type.rank()))
       return refuse(fmt::format("'pad' needs one padding for each dimension of {}, but has {}", to_string(type), pad->low.size()));
     return true;
   }
-  if (const auto* permute = std::get_if<PermuteAttr>(&attr)) {
+  if (const auto* permute = get_if<PermuteAttr>(&attr)) {
     for (const Ints& pair : permute->source_target_pairs)
       if (pair.size() != 2) return refuse("'source_target_pairs' is a list of pairs, such as {{0,1},{1,0}}");
     return true;
   }
   if (open.op == Op::Conditional) return check_conditional(open, operands, callees.size());
   if (open.op == Op::GetDimensionSize || open.op == Op::SetDimensionSize) {
-    const Ints& dims = std::get<DimsAttr>(attr).dims;
+    const Ints& dims = get<DimsAttr>(attr).dims;
     Type type = operands[0]->type;
     if (dims.size() != 1) return refuse(fmt::format("'{}' names one dimension, such as dimensions={{0}}", open.opcode));
     if (!type.is_array() || dims[0] < 0 || dims[0] >= type.rank())

@@ -222,6 +222,8 @@ bool read_literal(HloLexer& lex, Type type, Literal& out) {
   }
 }
 
+bool read_scalar(HloLexer& lex, Type type, std::byte* out) { return DenseLiteral(lex, type, out).read(); }
+
 bool read_typed_literal(HloLexer& lex, HloTypeReader& types, Context& context, Literal& out) {
   struct Open {
     std::vector<Literal> parts;

@@ -9,6 +9,8 @@
 namespace hloc::ir {
 
 bool read_literal(HloLexer& lexer, Type type, Literal& out);
+// One element of a scalar type, which is not elided; as many bytes as the type has.
+bool read_scalar(HloLexer& lexer, Type type, std::byte* out);
 bool read_typed_literal(HloLexer& lexer, HloTypeReader& types, Context& context, Literal& out);
 
 }  // namespace hloc::ir

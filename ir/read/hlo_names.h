@@ -16,14 +16,16 @@ class HloNames {
   // The value of that name, or null.
   Value find(const ComputationBuilder& builder, std::string_view name) const { return find(builder, name, hash_of(name)); }
   Value find(const ComputationBuilder& builder, std::string_view name, uint32_t hash) const {
-    uint32_t id = index_.find(hash, [&](uint32_t i) { return builder.name(i) == name; });
+    uint32_t id = index_.find(hash, [&](uint32_t i) { return equal_short(builder.name(i), name); });
     return id == HashIndex::none ? nullptr : builder.instructions()[id];
   }
 
   // `v` has its name already, which no other value has.
   void insert(uint32_t hash, Value v) { index_.insert(hash, v->id); }
   void prefetch(uint32_t hash) const { index_.prefetch(hash); }
-  void reserve(size_t names) { index_.reserve(names); }
+  void reserve(size_t names) {
+    index_.reserve(names);
+  }
 
  private:
   HashIndex index_;

@@ -13,6 +13,7 @@
 #include "ir/graph.h"
 #include "ir/read/hlo_attribute.h"
 #include "ir/read/hlo_names.h"
+#include "ir/read/hlo_remembered.h"
 
 namespace hloc::ir {
 
@@ -62,13 +63,13 @@ struct HloScope {
   std::vector<Value> operands;
   bool is_root = false;
   uint32_t name_hash = 0;
+  const Attr* known_attr = nullptr;    // the interned attribute; null: it is `attr`, not interned yet
   Attr attr;
   AsyncAttr async;                     // of OP-start, beside OP's own
   std::vector<HloCommon> common;
   const Metadata* metadata = nullptr;
   std::vector<const Computation*> callees;
   uint64_t seen_rows = 0, seen_common = 0, seen_callees = 0;
-  std::string_view seen_callee_name;
   int waiting_slot = 0;                // where the inline computation's result goes; -1: to the end of a list
   bool in_callee_list = false;
 };
@@ -106,6 +107,8 @@ class HloReader {
   bool reference(HloScope& scope, Type declared, bool has_type);
   bool tuple_elements(HloScope& scope, Value& v);
   bool special_argument(HloScope& scope);
+  bool parameter_argument(HloScope& scope);
+  bool constant_argument(HloScope& scope);
   bool opcode(HloOpen& open);
   Value find_value(HloScope& scope, std::string_view name);
   Value close_nested(HloScope& scope);
@@ -118,6 +121,9 @@ class HloReader {
   // Attributes (hlo_statement_attributes.cpp)
   Progress attributes(HloScope& scope);
   Progress attribute(HloScope& scope);
+  bool own_attribute(HloScope& scope, const HloAttributeRow& row);
+  bool own_attribute_follows(Op op);
+  std::string_view likely_value();
   bool common_attribute(HloScope& scope, std::string_view name, bool& known);
   bool metadata_attribute(HloScope& scope);
   bool common_attributes(HloScope& scope, Value v);
@@ -136,6 +142,11 @@ class HloReader {
                          std::span<const Computation* const> callees);
   bool check_conditional(const HloOpen& open, std::span<const Value> operands, size_t callees);
 
+  // The attribute of the statement: as it is, and to be written to.
+  static const Attr& attr_of(const HloScope& scope) { return scope.known_attr ? *scope.known_attr : scope.attr; }
+  static Attr& written_attr(HloScope& scope);
+  const Attr* interned_default(Op op);
+
   SourceRef source_;
   HloParts parts_;
   HloLexer& lex_;
@@ -151,12 +162,13 @@ class HloReader {
   std::string inline_prefix_;
   size_t inline_count_ = 0;
   uint32_t counted_until_ = 0;   // text whose lines were counted for a reservation
-  struct RememberedMetadata {
-    std::string_view text;
-    const Metadata* metadata = nullptr;
-  };
-  std::array<RememberedMetadata, 4> recent_metadata_{};
-  size_t next_recent_ = 0;
+
+  // What was read from texts that are likely to come again.
+  Remembered<Metadata, 256> metadata_texts_;  // {…}
+  Remembered<Attr, 512> value_texts_;         // values of attributes, by row and by the attribute before
+  Remembered<Attr, 512> constant_texts_;      // scalars, by type
+  std::vector<const Attr*> defaults_ = std::vector<const Attr*>(all_ops().size());
+  std::array<const Attr*, 64> parameter_attrs_{};
   struct RememberedOp {
     std::string_view text;
     Op op = Op::Add;

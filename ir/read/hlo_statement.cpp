@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,7 @@ HloReader::Progress HloReader::statement(HloScope& scope) {
   scope.names.prefetch(scope.name_hash);
   if (!open_instruction(scope, name) || !operands(scope)) return Progress::failed;
   const HloOpen& open = scope.open.back();
-  if (open.op != Op::Parameter && open.op != Op::Constant) scope.attr = default_attr(open.op);
+  if (open.op != Op::Parameter && open.op != Op::Constant) scope.known_attr = interned_default(open.op);
   Progress progress = attributes(scope);
   if (progress != Progress::done) return progress;
   return close_statement(scope) ? Progress::done : Progress::failed;
@@ -89,7 +90,7 @@ bool HloReader::opcode(HloOpen& open) {
   auto letter = [](char c) { return static_cast<unsigned char>(c); };
   size_t place = word.size() * 31 + letter(word.front()) * 7u + letter(word.back());
   RememberedOp& slot = remembered_ops_[place % remembered_ops_.size()];
-  if (slot.text == word) {
+  if (equal_short(slot.text, word)) {
     open.op = slot.op;
   } else if (const Op* op = find_hlo_op(word)) {
     open.op = *op;
@@ -114,25 +115,60 @@ bool HloReader::opcode(HloOpen& open) {
 
 // `parameter(0)` and `constant(…)`, whose parentheses hold no operands.
 bool HloReader::special_argument(HloScope& scope) {
-  HloOpen& open = scope.open.back();
+  const HloOpen& open = scope.open.back();
   if (open.async != AsyncPart::none) return true;
-  if (open.op == Op::Parameter) {
-    Loc at = lex_.next_loc();
-    int64_t number;
-    if (!lex_.integer(number, "the parameter's number")) return false;
-    if (number < 0) return lex_.fail({at.begin, lex_.raw_offset()}, "a parameter's number may not be negative");
-    scope.parameters.emplace_back(number, lex_.text(at.begin, lex_.raw_offset()));
-    scope.attr = ParameterAttr{number};
-  } else if (open.op == Op::Constant) {
-    if (!open.type) return lex_.fail_at(open.opcode, "a constant needs its type written before it");
+  if (open.op == Op::Parameter) return parameter_argument(scope);
+  return open.op != Op::Constant || constant_argument(scope);
+}
+
+bool HloReader::parameter_argument(HloScope& scope) {
+  Loc at = lex_.next_loc();
+  int64_t number;
+  if (!lex_.integer(number, "the parameter's number")) return false;
+  if (number < 0) return lex_.fail({at.begin, lex_.raw_offset()}, "a parameter's number may not be negative");
+  scope.parameters.emplace_back(number, lex_.text(at.begin, lex_.raw_offset()));
+  bool is_small = static_cast<size_t>(number) < parameter_attrs_.size();
+  scope.known_attr = is_small ? parameter_attrs_[static_cast<size_t>(number)] : nullptr;
+  if (!scope.known_attr) scope.known_attr = context_->attr(ParameterAttr{number});
+  if (is_small) parameter_attrs_[static_cast<size_t>(number)] = scope.known_attr;
+  return lex_.peek() == ')' || lex_.expected("')' after the parameter's number");
+}
+
+bool HloReader::constant_argument(HloScope& scope) {
+  const HloOpen& open = scope.open.back();
+  if (!open.type) return lex_.fail_at(open.opcode, "a constant needs its type written before it");
+  if (open.type.is_scalar() && lex_.peek() != '{') {
+    const char* begin = lex_.cursor();
+    const char* end = HloLexer::end_of_word(begin);
+    Remembered<Attr, 512>::Key key{{begin, static_cast<size_t>(end - begin)}, open.type.node()};
+    scope.known_attr = *end == ')' ? constant_texts_.find(key) : nullptr;
+    if (scope.known_attr) {
+      lex_.seek(end);
+      return true;
+    }
+    std::byte value[16];
+    if (!read_scalar(lex_, open.type, value)) return false;
+    scope.known_attr = context_->attr(ConstantAttr{Literal::view(open.type, nullptr, value)});
+    if (lex_.cursor() == end) constant_texts_.keep(key, scope.known_attr);
+  } else {
     Literal literal;
     if (!read_literal(lex_, open.type, literal)) return false;
+    scope.known_attr = nullptr;
     scope.attr = ConstantAttr{std::move(literal)};
-  } else {
-    return true;
   }
-  return lex_.peek() == ')' ||
-         lex_.expected(open.op == Op::Constant ? "')' after the constant's value" : "')' after the parameter's number");
+  return lex_.peek() == ')' || lex_.expected("')' after the constant's value");
+}
+
+Attr& HloReader::written_attr(HloScope& scope) {
+  if (scope.known_attr) scope.attr = *scope.known_attr;
+  scope.known_attr = nullptr;
+  return scope.attr;
+}
+
+const Attr* HloReader::interned_default(Op op) {
+  const Attr*& known = defaults_[static_cast<size_t>(op)];
+  if (!known) known = context_->attr(default_attr(op));
+  return known;
 }
 
 // Up to the ')' of the statement; instructions written as operands are made on the way.
@@ -159,7 +195,7 @@ bool HloReader::operand(HloScope& scope) {
   if (lex_.peek() == '%') return reference(scope, type, false);
   if (std::string_view name = lex_.peek_word(); !name.empty()) {  // mostly it is a name and nothing else
     const char* after = name.data() + name.size();
-    if (after < lex_.end() && (*after == ',' || *after == ')')) {
+    if (*after == ',' || *after == ')') {
       Value v = find_value(scope, name);
       if (!v) return fail_undefined(scope, name);
       lex_.seek(after);
@@ -224,7 +260,7 @@ Value HloReader::find_value(HloScope& scope, std::string_view name) { return sco
 // The ')' of an instruction that is an operand was read.
 Value HloReader::close_nested(HloScope& scope) {
   HloOpen open = scope.open.back();
-  if (open.op != Op::Parameter && open.op != Op::Constant) scope.attr = default_attr(open.op);
+  if (open.op != Op::Parameter && open.op != Op::Constant) scope.known_attr = interned_default(open.op);
   std::string_view needed;
   for (const HloAttributeRow* row : hlo_rows(open.op))
     if (row->presence == HloPresence::required) needed = row->name;
@@ -283,7 +319,7 @@ Value HloReader::make(HloScope& scope, HloOpen& open, std::span<const Value> ope
     std::vector<Type> types;
     types.reserve(operands.size());
     for (Value v : operands) types.push_back(v->type);
-    Result<Type> inferred = infer(*context_, open.op, types, scope.attr, scope.callees);
+    Result<Type> inferred = infer(*context_, open.op, types, attr_of(scope), scope.callees);
     if (!inferred) {
       lex_.fail_at(open.opcode, inferred.error().message);
       return nullptr;
@@ -294,8 +330,9 @@ Value HloReader::make(HloScope& scope, HloOpen& open, std::span<const Value> ope
     }
     open.type = *inferred;
   }
-  if (!check_instruction(open, scope.attr, operands, scope.callees)) return nullptr;
-  Value v = scope.builder.make(open.op, open.type, operands, std::move(scope.attr), scope.callees);
+  if (!check_instruction(open, attr_of(scope), operands, scope.callees)) return nullptr;
+  const Attr* attr = scope.known_attr ? scope.known_attr : context_->attr(std::move(scope.attr));
+  Value v = scope.builder.make_interned(open.op, open.type, operands, attr, scope.callees);
   scope.builder.set_location(v, {lex_.loc_of(open.opcode), scope.metadata});
   for (const Computation* callee : scope.callees) scope.call_depth = std::max(scope.call_depth, call_depths_.at(callee) + 1);
   return v;
@@ -318,6 +355,7 @@ Value HloReader::make_async(HloScope& scope, HloOpen& open, std::span<const Valu
       return refuse(fmt::format("'{}' continues what a {}-start began, but its operand is {}", open.opcode, name_of(open.op),
                                 root ? fmt::format("a {}", name_of(root->op)) : "not asynchronous"));
     outer.op = open.async == AsyncPart::update ? Op::AsyncUpdate : Op::AsyncDone;
+    scope.known_attr = nullptr;
     scope.attr = std::move(scope.async);
     return make(scope, outer, operands);
   }
@@ -333,6 +371,7 @@ Value HloReader::make_async(HloScope& scope, HloOpen& open, std::span<const Valu
   HloOpen inner = open;
   inner.async = AsyncPart::none;
   inner.type = open.type.element_type(1);
+  wrapped.known_attr = std::exchange(scope.known_attr, nullptr);
   wrapped.attr = std::move(scope.attr);
   wrapped.callees = std::move(scope.callees);
   wrapped.root = make(wrapped, inner, parameters);

@@ -26,11 +26,6 @@ HloReader::Progress HloReader::attribute(HloScope& scope) {
     lex_.fail_at(name, fmt::format("the attribute '{}' is given twice", name));
     return Progress::failed;
   };
-  auto read_row = [&](const HloAttributeRow& row, Attr& attr) {
-    parts_.attribute = row.name;
-    bool ok = lex_.expect('=', "'=' and a value") && row.read(parts_, attr);
-    return ok ? Progress::done : Progress::failed;
-  };
   bool own = open.async == AsyncPart::none || open.async == AsyncPart::start;  // else OP's attributes stand on its start
   if (own) {
     auto rows = hlo_rows(open.op);
@@ -38,7 +33,7 @@ HloReader::Progress HloReader::attribute(HloScope& scope) {
       if (rows[i]->name != name) continue;
       if (scope.seen_rows & uint64_t{1} << i) return twice();
       scope.seen_rows |= uint64_t{1} << i;
-      return read_row(*rows[i], scope.attr);
+      return own_attribute(scope, *rows[i]) ? Progress::done : Progress::failed;
     }
     for (size_t i = 0; i < std::size(hlo_callees); ++i) {
       const HloCallee& callee = hlo_callees[i];
@@ -56,15 +51,61 @@ HloReader::Progress HloReader::attribute(HloScope& scope) {
       if (scope.seen_rows & uint64_t{1} << (32 + i)) return twice();
       scope.seen_rows |= uint64_t{1} << (32 + i);
       Attr attr = std::move(scope.async);
-      Progress progress = read_row(*rows[i], attr);
-      scope.async = std::get<AsyncAttr>(std::move(attr));
-      return progress;
+      parts_.attribute = rows[i]->name;
+      bool ok = lex_.expect('=', "'=' and a value") && rows[i]->read(parts_, attr);
+      scope.async = std::move(get<AsyncAttr>(attr));
+      return ok ? Progress::done : Progress::failed;
     }
   }
   bool known = true;
   if (common_attribute(scope, name, known)) return Progress::done;
   if (!known && !lex_.failed()) fail_unknown_attribute(scope, name);
   return Progress::failed;
+}
+
+// What follows '=': a short value with braces around it, or a word or number. Where it is more than that the extent is
+// wrong, which is found when the value is read.
+std::string_view HloReader::likely_value() {
+  constexpr size_t most = 512;
+  lex_.peek();
+  const char* begin = lex_.cursor();
+  const char* end = begin;
+  if (*begin == '{') {
+    const void* close = std::memchr(begin, '}', std::min(most, static_cast<size_t>(lex_.end() - begin)));
+    if (close) end = static_cast<const char*>(close) + 1;
+  } else {
+    end = HloLexer::end_of_word(begin);
+  }
+  return {begin, static_cast<size_t>(end - begin)};
+}
+
+// An attribute of the op's own struct, whose name was read. It is interned at once when it is the last one and its text
+// may come again.
+bool HloReader::own_attribute(HloScope& scope, const HloAttributeRow& row) {
+  parts_.attribute = row.name;
+  if (!lex_.expect('=', "'=' and a value")) return false;
+  Remembered<Attr, 512>::Key key{likely_value(), scope.known_attr, &row};
+  if (const Attr* known = scope.known_attr ? value_texts_.find(key) : nullptr) {
+    scope.known_attr = known;
+    lex_.seek(key.text.data() + key.text.size());
+    return true;
+  }
+  if (!row.read(parts_, written_attr(scope))) return false;
+  if (!key.of || lex_.cursor() != key.text.data() + key.text.size() || own_attribute_follows(scope.open.back().op)) return true;
+  scope.known_attr = context_->attr(std::move(scope.attr));
+  value_texts_.keep(key, scope.known_attr);
+  return true;
+}
+
+bool HloReader::own_attribute_follows(Op op) {
+  const char* before = lex_.cursor();
+  bool follows = false;
+  if (lex_.accept(',')) {
+    std::string_view name = lex_.peek_word();
+    for (const HloAttributeRow* row : hlo_rows(op)) follows |= row->name == name;
+  }
+  lex_.seek(before);
+  return follows;
 }
 
 bool HloReader::fail_unknown_attribute(const HloScope& scope, std::string_view name) {
@@ -153,18 +194,16 @@ bool HloReader::read_common(HloScope& scope, const HloCommon& common, Extras& ou
 // Instructions that stand together often have the same metadata.
 bool HloReader::metadata_attribute(HloScope& scope) {
   if (lex_.peek() != '{') return lex_.expected("'{' and metadata");
-  const char* begin = lex_.cursor();
-  auto left = static_cast<size_t>(lex_.end() - begin);
-  for (const RememberedMetadata& recent : recent_metadata_)
-    if (!recent.text.empty() && recent.text.size() <= left && std::memcmp(recent.text.data(), begin, recent.text.size()) == 0) {
-      lex_.seek(begin + recent.text.size());
-      scope.metadata = recent.metadata;
-      return true;
-    }
+  Remembered<Metadata, 256>::Key key{likely_value()};
+  scope.metadata = metadata_texts_.find(key);
+  if (scope.metadata) {
+    lex_.seek(key.text.data() + key.text.size());
+    return true;
+  }
   Metadata metadata;
   if (!read_metadata(parts_, metadata)) return false;
   scope.metadata = context_->metadata(std::move(metadata));
-  recent_metadata_[next_recent_++ % recent_metadata_.size()] = {{begin, static_cast<size_t>(lex_.cursor() - begin)}, scope.metadata};
+  if (lex_.cursor() == key.text.data() + key.text.size()) metadata_texts_.keep(key, scope.metadata);
   return true;
 }
 
@@ -276,12 +315,12 @@ bool HloReader::check_attributes(HloScope& scope) {
         return missing(hlo_callees[i].name);
   for (const Computation* callee : scope.callees)
     if (!callee) return missing("true_computation");
-  if (auto* call = std::get_if<CustomCallAttr>(&scope.attr)) {
+  if (holds<CustomCallAttr>(attr_of(scope))) {
     bool single = false, list = false;
     for (size_t i = 0; i < std::size(hlo_callees); ++i)
       if (hlo_callees[i].ops == &hlo_set::custom_call && (scope.seen_callees & uint64_t{1} << i)) (hlo_callees[i].slot < 0 ? list : single) = true;
     if (single && list) return lex_.fail_at(open.opcode, "'custom-call' has either to_apply or called_computations, not both");
-    call->single_callee = single;
+    if (single) get<CustomCallAttr>(written_attr(scope)).single_callee = true;
   }
   return true;
 }

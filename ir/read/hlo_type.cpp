@@ -37,9 +37,9 @@ bool HloTypeReader::starts_type() {
   if (!HloLexer::starts_word(c)) return false;
   std::string_view word = lex_.peek_word();
   const char* after = word.data() + word.size();
-  if (after < lex_.end() && *after == '(') return word == "b";
-  while (after < lex_.end() && HloLexer::is_blank(*after)) ++after;
-  return after < lex_.end() && *after == '[';  // an opcode or a name is never followed by a bracket
+  if (*after == '(') return word == "b";
+  while (HloLexer::is_blank(*after)) ++after;
+  return *after == '[';  // an opcode or a name is never followed by a bracket
 }
 
 // The text that the next type most likely has: up to the closing parenthesis, bracket or layout brace. It need not be
@@ -59,11 +59,11 @@ std::string_view HloTypeReader::likely_extent() const {
     }
     return {};
   }
-  while (p < end && *p != ']' && *p != '\n') ++p;
-  if (p == end || *p != ']') return {};
+  while (*p != ']' && *p != '\n' && *p != '\0') ++p;
+  if (*p != ']') return {};
   ++p;
-  if (p < end && *p == '{')
-    for (const char* q = p; q < end && *q != '\n'; ++q)
+  if (*p == '{')
+    for (const char* q = p; *q != '\n' && *q != '\0'; ++q)
       if (*q == '}') return {begin, static_cast<size_t>(q + 1 - begin)};
   return {begin, static_cast<size_t>(p - begin)};
 }
@@ -72,7 +72,7 @@ bool HloTypeReader::read(Type& out) {
   lex_.peek();
   std::string_view extent = likely_extent();
   Remembered* slot = extent.empty() ? nullptr : &remembered_[hash_short(extent) % slots];
-  if (slot && slot->text == extent) {
+  if (slot && equal_short(slot->text, extent)) {
     const char* before = lex_.cursor();
     lex_.seek(before + extent.size());
     bool whole = extent.back() == '}' || extent.back() == ')' || lex_.peek() != '{' || !layout_follows();
@@ -83,9 +83,8 @@ bool HloTypeReader::read(Type& out) {
     }
     lex_.seek(before);
   }
-  uint32_t begin = lex_.offset();
   if (!read_unremembered(out)) return false;
-  if (slot && lex_.raw_offset() - begin == extent.size()) *slot = {extent, out};
+  if (slot && lex_.cursor() == extent.data() + extent.size()) *slot = {extent, out};
   return true;
 }
 
@@ -198,11 +197,16 @@ bool HloTypeReader::dimensions(std::vector<Dim>& out) {
 }
 
 // A brace after a type is its layout when a number or a colon follows, or, directly after the bracket, nothing.
+// Where none follows nothing is consumed, blanks included.
 bool HloTypeReader::layout_follows() {
-  bool close = lex_.cursor() < lex_.end() && *lex_.cursor() == '{';
-  if (lex_.peek() != '{') return false;
-  char c = lex_.peek_after();
-  return HloLexer::is_digit(c) || c == ':' || (close && c == '}' && lex_.peek_second() == '}');
+  const char* before = lex_.cursor();
+  bool close = before < lex_.end() && *before == '{';
+  if (lex_.peek() == '{') {
+    char c = lex_.peek_after();
+    if (HloLexer::is_digit(c) || c == ':' || (close && c == '}' && lex_.peek_second() == '}')) return true;
+  }
+  lex_.seek(before);
+  return false;
 }
 
 bool HloTypeReader::layout(size_t rank, Layout& out) {

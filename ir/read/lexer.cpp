@@ -50,7 +50,8 @@ HloLexer::HloLexer(const Source& source)
 void HloLexer::skip_blanks() {
   while (p_ < end_) {
     if (is_blank(*p_)) {
-      ++p_;
+      do ++p_;
+      while (is_blank(*p_));
     } else if (*p_ == '/' && p_ + 1 < end_ && p_[1] == '/') {
       const void* line_end = std::memchr(p_, '\n', static_cast<size_t>(end_ - p_));
       p_ = line_end ? static_cast<const char*>(line_end) : end_;
@@ -87,40 +88,23 @@ bool HloLexer::accept(std::string_view punctuation) {
   return true;
 }
 
-std::string_view HloLexer::peek_word() {
-  skip();
-  if (p_ == end_ || !starts_word(*p_)) return {};
-  const char* q = p_ + 1;
-  while (q < end_ && in_word(*q)) ++q;
-  return {p_, static_cast<size_t>(q - p_)};
-}
-
-std::string_view HloLexer::word() {
-  std::string_view w = peek_word();
-  p_ += w.size();
-  return w;
-}
-
 bool HloLexer::accept_word(std::string_view expected_word) {
   if (peek_word() != expected_word) return false;
   p_ += expected_word.size();
   return true;
 }
 
-bool HloLexer::expect(char c, std::string_view why) { return accept(c) || expected(why); }
-
 bool HloLexer::expect_word(std::string_view w, std::string_view why) { return accept_word(w) || expected(why); }
 
 bool HloLexer::name(std::string_view& out, std::string_view what) {
   skip();
   const char* here = p_;
-  if (p_ < end_ && *p_ == '%') ++p_;
-  if (p_ == end_ || !starts_word(*p_)) {
+  if (*p_ == '%') ++p_;
+  if (!starts_word(*p_)) {
     p_ = here;
     return expected(what);
   }
-  const char* q = p_ + 1;
-  while (q < end_ && in_word(*q)) ++q;
+  const char* q = end_of_word(p_ + 1);
   out = {p_, static_cast<size_t>(q - p_)};
   p_ = q;
   return true;

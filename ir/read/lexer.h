@@ -17,6 +17,25 @@
 
 namespace hloc::ir {
 
+// Whether two short texts are equal, in whole words; the last ones overlap. Without the call that memcmp costs.
+inline bool equal_short(std::string_view a, std::string_view b) {
+  auto differ = [&]<class Word>(Word, size_t at) {
+    Word x, y;
+    std::memcpy(&x, a.data() + at, sizeof x);
+    std::memcpy(&y, b.data() + at, sizeof y);
+    return x != y;
+  };
+  size_t n = a.size();
+  if (n != b.size()) return false;
+  if (n >= 8) {
+    for (size_t i = 0; i + 8 < n; i += 8)
+      if (differ(uint64_t{}, i)) return false;
+    return !differ(uint64_t{}, n - 8);
+  }
+  if (n >= 4) return !differ(uint32_t{}, 0) && !differ(uint32_t{}, n - 4);
+  return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+}
+
 // A hash of a short text, such as a name or a type: reads it in whole words, the last ones overlapping.
 inline uint64_t hash_short(std::string_view s) {
   auto word = [&](size_t at) {
@@ -32,7 +51,10 @@ inline uint64_t hash_short(std::string_view s) {
   size_t n = s.size();
   uint64_t h = n * 0x9e3779b97f4a7c15u;
   if (n >= 8) {
-    for (size_t i = 0; i + 8 < n; i += 8) h = mix(h ^ word(i));
+    for (size_t i = 0; i + 8 < n; i += 8) {
+      h = (h ^ word(i)) * 0x9ddfea08eb382d69u;
+      h ^= h >> 32;
+    }
     return mix(h ^ word(n - 8));
   }
   if (n >= 4) return mix(h ^ half(0) ^ half(n - 4) << 32);
@@ -45,13 +67,13 @@ class HloLexer {
  public:
   explicit HloLexer(const Source& source);
 
-  // Where the next byte of interest is.
-  char peek() {
+  // Where the next byte of interest is. The text has a NUL behind its end, so looking there is no mistake.
+  [[gnu::always_inline]] char peek() {
     skip();
-    return p_ < end_ ? *p_ : '\0';
+    return *p_;
   }
   // The byte after the next one, without skipping.
-  char peek_second() const { return p_ + 1 < end_ ? p_[1] : '\0'; }
+  char peek_second() const { return p_ < end_ ? p_[1] : '\0'; }
   // The next byte of interest after the one at `peek()`; used to tell a layout from a body.
   char peek_after();
   bool at_end() {
@@ -70,19 +92,32 @@ class HloLexer {
   std::string_view text(uint32_t begin, uint32_t end) const { return {begin_ + begin, end - begin}; }
   const Source& source() const { return source_; }
 
-  bool accept(char c) {
+  [[gnu::always_inline]] bool accept(char c) {
     if (peek() != c || p_ == end_) return false;
     ++p_;
     return true;
   }
   bool accept(std::string_view punctuation);  // "->", "<="
   bool accept_word(std::string_view word);    // the whole next word, or nothing
-  bool expect(char c, std::string_view why);  // "expected ',' or '}' …": `why` is what the message says after "expected"
+  // "expected ',' or '}' …": `why` is what the message says after "expected".
+  bool expect(char c, std::string_view why) { return accept(c) || expected(why); }
   bool expect_word(std::string_view word, std::string_view why);
 
   // A word: a letter or '_', then letters, digits and '_.-'. Empty (and nothing is consumed) when there is none.
-  std::string_view word();
-  std::string_view peek_word();
+  std::string_view word() {
+    std::string_view w = peek_word();
+    p_ += w.size();
+    return w;
+  }
+  std::string_view peek_word() {
+    if (!starts_word(peek())) return {};
+    return {p_, static_cast<size_t>(end_of_word(p_ + 1) - p_)};
+  }
+  // The end of the letters, digits and '_.-' at `p`.
+  static const char* end_of_word(const char* p) {
+    while (in_word(*p)) ++p;
+    return p;
+  }
   // A name: a word, with or without '%' before it. `what` is named by the error.
   bool name(std::string_view& out, std::string_view what);
 
@@ -132,8 +167,9 @@ class HloLexer {
     return t;
   }();
 
-  void skip() {
-    if (p_ < end_ && (is_blank(*p_) || *p_ == '/')) skip_blanks();
+  [[gnu::always_inline]] void skip() {
+    if (*p_ == ' ') ++p_;  // mostly there is one blank, or none
+    if (is_blank(*p_) || *p_ == '/') skip_blanks();
   }
   void skip_blanks();
 

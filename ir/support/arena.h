@@ -50,13 +50,21 @@ class Arena {
     return {bytes.data(), bytes.size()};
   }
 
+  // Room for about so many bytes, so that they stand together and none is left over.
+  void reserve(size_t bytes) {
+    if (blocks_.empty() || used_ + bytes > size_) add_block(bytes);
+  }
+
   size_t allocated() const { return allocated_; }
 
  private:
   void grow(size_t at_least) {
-    size_ = size_ == 0 ? 512 : std::min<size_t>(size_ * 2, size_t{1} << 20);
-    if (size_ < at_least) size_ = at_least;
-    blocks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[size_]));
+    size_t size = size_ == 0 ? 512 : std::min<size_t>(size_ * 2, size_t{1} << 20);
+    add_block(std::max(size, at_least));
+  }
+  void add_block(size_t size) {
+    blocks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[size]));
+    size_ = size;
     used_ = 0;
   }
 

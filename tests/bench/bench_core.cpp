@@ -1,12 +1,18 @@
 // Figures that need no peer: reading a large text, a long chain through the compiler.
 //
-//   bench_core read [MEGABYTES]    generates HLO text of that size (200) and reads it: MB/s, memory against the text's size
-//   bench_core chain [LENGTH]      compiles a chain of LENGTH (100000) elementwise instructions: seconds
+//   bench_core read [MEGABYTES] [KIND]   generates HLO text of that size (200) and kind and reads it: MB/s, memory against
+//                                        the text's size; beside it the speed of counting the lines, which tells a busy machine
+//   bench_core chain [LENGTH]            compiles a chain of LENGTH (100000) elementwise instructions: seconds
+//
+// Kinds of text: usual (broadcasts with metadata, arithmetic, constants), constants (each another one), sharded (metadata and
+// shardings), percent (names with '%', operands with types), chain (one computation, short lines, nothing else).
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
 
 #include "include/hloc/hloc.h"
@@ -23,41 +29,70 @@ double peak_megabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](timeval t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 int fail(const hloc::Diagnostic& d) {
   std::fputs(d.render().c_str(), stderr);
   return 1;
 }
 
-// Computations such as a frontend prints them: broadcasts, arithmetic, reductions, metadata.
-std::string large_text(size_t bytes) {
+enum class Kind { usual, constants, sharded, percent, chain };
+constexpr std::string_view kind_names[] = {"usual", "constants", "sharded", "percent", "chain"};
+
+// Forty steps of one computation, such as a frontend prints them.
+void append_steps(std::string& text, const std::string& id, Kind kind) {
+  bool percent = kind == Kind::percent, sharded = kind == Kind::sharded;
+  std::string mark = percent ? "%" : "", wide = percent ? "f32[128,256]{1,0} %" : "", row = percent ? "f32[256]{0} %" : "";
+  std::string sharding = sharded ? ", sharding={devices=[2,1]<=[2]}" : "";
+  for (int i = 0; i < 40; ++i) {
+    std::string k = id + "." + std::to_string(i), before = i == 0 ? id : id + "." + std::to_string(i - 1);
+    std::string number = kind == Kind::constants ? id + "." + std::to_string(100 + i) : std::to_string(i) + ".5";
+    text += "  " + mark + "broadcast." + k + " = f32[128,256]{1,0} broadcast(" + row + "arg.1), dimensions={1}" + sharding +
+            ", metadata={op_name=\"jit(step)/layer/add\" source_file=\"model.py\" source_line=" + std::to_string(100 + i) + "}\n";
+    text += "  " + mark + "previous." + k + " = f32[128,256]{1,0} multiply(" + wide + "previous." + before + ", " + wide + "broadcast." + k + ")" + sharding + "\n";
+    text += "  " + mark + "constant." + k + " = f32[] constant(" + number + ")\n";
+  }
+}
+
+std::string large_text(size_t bytes, Kind kind) {
   std::string text = "HloModule large\n\nadder {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}\n\n";
-  text.reserve(bytes + 4096);
+  text.reserve(bytes + 16384);
   int n = 0;
-  std::string calls;
-  while (text.size() < bytes) {
+  while (text.size() < bytes && kind != Kind::chain) {
     std::string id = std::to_string(n++);
     text += "layer." + id + " {\n  arg.0 = f32[128,256]{1,0} parameter(0)\n  arg.1 = f32[256]{0} parameter(1)\n  previous." + id + " = f32[128,256]{1,0} copy(arg.0)\n";
-    for (int i = 0; i < 40; ++i) {
-      std::string k = id + "." + std::to_string(i), before = i == 0 ? id : id + "." + std::to_string(i - 1);
-      text += "  broadcast." + k + " = f32[128,256]{1,0} broadcast(arg.1), dimensions={1}, metadata={op_name=\"jit(step)/layer/add\" source_file=\"model.py\" source_line=" + std::to_string(100 + i) + "}\n";
-      text += "  previous." + k + " = f32[128,256]{1,0} multiply(previous." + before + ", broadcast." + k + ")\n";
-      text += "  constant." + k + " = f32[] constant(" + std::to_string(i) + ".5)\n";
-    }
+    append_steps(text, id, kind);
     text += "  ROOT reduce." + id + " = f32[128]{0} reduce(previous." + id + ".39, constant." + id + ".0), dimensions={1}, to_apply=adder\n}\n\n";
   }
-  text += "ENTRY main {\n  a = f32[128,256]{1,0} parameter(0)\n  b = f32[256]{0} parameter(1)\n  ROOT c = f32[128]{0} call(a, b), to_apply=layer.0\n}\n";
+  text += "ENTRY main {\n  a = f32[128,256]{1,0} parameter(0)\n  b = f32[256]{0} parameter(1)\n";
+  if (kind == Kind::chain) {
+    text += "  v.0 = f32[128,256]{1,0} negate(a)\n";
+    for (; text.size() < bytes; ++n) text += "  v." + std::to_string(n + 1) + " = f32[128,256]{1,0} add(v." + std::to_string(n) + ", a)\n";
+    text += "}\n";
+  } else {
+    text += "  ROOT c = f32[128]{0} call(a, b), to_apply=layer.0\n}\n";
+  }
   return text;
 }
 
-int bench_read(size_t megabytes) {
-  std::string text = large_text(megabytes * 1000000);
+int bench_read(size_t megabytes, Kind kind) {
+  std::string text = large_text(megabytes * 1000000, kind);
   double size = static_cast<double>(text.size()) / 1e6;
   auto start = std::chrono::steady_clock::now();
+  auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  double counting = seconds_since(start), before = cpu_seconds();
+  start = std::chrono::steady_clock::now();
   auto module = hloc::read(std::move(text), "large.hlo");
-  double seconds = seconds_since(start);
+  double seconds = seconds_since(start), busy = cpu_seconds() - before;
   if (!module) return fail(module.error());
-  std::printf("read: %.0f MB, %zu instructions, %.2f s, %.0f MB/s; memory %.2f x the text (peak %.0f MB)\n", size, module->instruction_count(), seconds,
-              size / seconds, peak_megabytes() * 1.048576 / size, peak_megabytes());
+  std::printf("read %s: %.0f MB, %zu instructions, %.2f s, %.0f MB/s (%.0f MB/s of processor time); memory %.2f x the text (peak %.0f MB); "
+              "counting the %zu lines: %.0f MB/s\n", kind_names[static_cast<size_t>(kind)].data(), size, module->instruction_count(), seconds,
+              size / seconds, size / busy, peak_megabytes() * 1.048576 / size, peak_megabytes(), lines, size / counting);
   return 0;
 }
 
@@ -83,8 +118,11 @@ int bench_chain(size_t length) {
 int main(int argc, char** argv) {
   std::string what = argc > 1 ? argv[1] : "";
   size_t n = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
-  if (what == "read") return bench_read(n ? n : 200);
+  std::string_view kind = argc > 3 ? argv[3] : kind_names[0];
+  size_t kind_number = 0;
+  while (kind_number < std::size(kind_names) && kind_names[kind_number] != kind) ++kind_number;
+  if (what == "read" && kind_number < std::size(kind_names)) return bench_read(n ? n : 200, static_cast<Kind>(kind_number));
   if (what == "chain") return bench_chain(n ? n : 100000);
-  std::fputs("bench_core read [MEGABYTES] | chain [LENGTH]\n", stderr);
+  std::fputs("bench_core read [MEGABYTES] [usual|constants|sharded|percent|chain] | chain [LENGTH]\n", stderr);
   return 2;
 }

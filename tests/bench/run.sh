@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
 shared=${HLOC_SHARED:-../shared}
-"$build/tests/bench/bench_core" read
+for kind in usual constants sharded percent chain; do "$build/tests/bench/bench_core" read 200 $kind; done
 (ulimit -s 1024 && "$build/tests/bench/bench_core" chain)
 cases="basics/add_mul basics/broadcasts basics/softmax basics/layernorm basics/gelu_mlp basics/matmul_64 basics/matmul_512
   basics/matmul_odd_sizes basics/batched_matmul models/mlp_mnist_forward models/digits_mlp"
