@@ -4,6 +4,7 @@
 #include "ir/print/print.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/rewrite/rules.h"
 #include "src/edge.h"
 #include "src/program.h"
 
@@ -47,7 +48,26 @@ Result<void> refuse_elided(const ir::Module& module) {
 
 }  // namespace
 
+Diagnostic unknown_pass(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const passes::Pass& p : passes::all_passes()) known.push_back(p.name);
+  return unknown_name("pass", name, known, "passes");
+}
+
+Result<void> check_disabled(const CompileOptions& options) {
+  for (const std::string& name : options.disabled_passes)
+    if (!passes::find_pass(name)) return unknown_pass(name);
+  for (const std::string& name : options.disabled_rules) {
+    if (passes::find_rule(name)) continue;
+    std::vector<std::string_view> known;
+    for (const passes::RuleEntry& r : passes::all_rules()) known.push_back(r.name);
+    return unknown_name("rule", name, known, "rules");
+  }
+  return {};
+}
+
 Result<Lowered> lower(const Module& module, const CompileOptions& options) {
+  if (auto known = check_disabled(options); !known) return known.error();
   Lowered out;
   auto backend = backends::find_backend(options.target);
   if (!backend) return backend.error();

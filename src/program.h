@@ -26,6 +26,10 @@ struct Lowered {
   backends::Job job() const { return {module, plan, target.get()}; }
 };
 
+Diagnostic unknown_pass(std::string_view name);
+// Whether the options switch off only what there is.
+Result<void> check_disabled(const CompileOptions& options);
+
 // Verifies, runs the pipeline for the target and plans. The only place that knows all layers.
 Result<Lowered> lower(const Module& module, const CompileOptions& options);
 

@@ -138,16 +138,11 @@ Result<Module> optimize(const Module& module, std::span<const std::string> names
     if (!target) return target.error();
     std::vector<const passes::Pass*> list;
     for (const std::string& name : names) {
-      if (const passes::Pass* pass = passes::find_pass(name)) {
-        list.push_back(pass);
-        continue;
-      }
-      std::vector<std::string_view> known;
-      for (const passes::Pass& p : passes::all_passes()) known.push_back(p.name);
-      std::string_view near = nearest(name, known);
-      return error(ErrorKind::usage, fmt::format("'{}' is not a pass{}; `hloc passes` lists them", name,
-                                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      const passes::Pass* pass = passes::find_pass(name);
+      if (!pass) return unknown_pass(name);
+      list.push_back(pass);
     }
+    if (auto known = check_disabled(options); !known) return known.error();
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();
     passes::PassContext context{*target, options.disabled_rules};
     passes::RunOptions run;
