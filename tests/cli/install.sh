@@ -18,6 +18,7 @@ int main() {
   std::span<const std::byte> in[] = {std::as_bytes(std::span(x))};
   std::span<std::byte> out[] = {std::as_writable_bytes(std::span(y))};
   if (auto done = program->call(in, out); !done) return std::fputs(done.error().render().c_str(), stderr), 1;
+  if (hloc::compile_object(*module, "no name")) return std::fputs("a symbol that is no name was taken\n", stderr), 1;
   std::printf("%g %g %g\n", y[0], y[1], y[2]);
 }
 CPP
