@@ -50,12 +50,6 @@ Result<void> refuse_elided(const ir::Module& module) {
 
 }  // namespace
 
-Diagnostic unknown_name(std::string_view name, std::string_view kind, std::string_view command, std::span<const std::string_view> known) {
-  std::string_view near = nearest(name, known);
-  return error(ErrorKind::usage, fmt::format("'{}' is not a {}{}; `hloc {}` lists them", name, kind,
-                                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near), command));
-}
-
 std::vector<std::string_view> pass_names() {
   std::vector<std::string_view> out;
   for (const passes::Pass& p : passes::all_passes()) out.push_back(p.name);
@@ -66,13 +60,14 @@ Result<void> check_switches(const CompileOptions& options) {
   std::vector<std::string_view> passes = pass_names(), rules;
   for (const passes::RuleEntry& r : passes::all_rules()) rules.push_back(r.name);
   for (const std::string& name : options.disabled_passes)
-    if (std::ranges::find(passes, name) == passes.end()) return unknown_name(name, "pass", "passes", passes);
+    if (std::ranges::find(passes, name) == passes.end()) return unknown_name("pass", name, passes, "passes");
   for (const std::string& name : options.disabled_rules)
-    if (std::ranges::find(rules, name) == rules.end()) return unknown_name(name, "rule", "rules", rules);
+    if (std::ranges::find(rules, name) == rules.end()) return unknown_name("rule", name, rules, "rules");
   return {};
 }
 
 Result<Lowered> lower(const Module& module, const CompileOptions& options) {
+  if (auto known = check_switches(options); !known) return known.error();
   Lowered out;
   auto backend = backends::find_backend(options.target);
   if (!backend) return backend.error();

@@ -27,6 +27,7 @@ std::vector<std::string> pipeline() {
 Result<Culprit> bisect(const Module& module, std::span<const std::span<const std::byte>> inputs, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<Culprit> {
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();
+    if (auto known = check_switches(options); !known) return known.error();
     auto shapes = module.parameters();
     if (!shapes) return shapes.error();
     std::vector<size_t> sizes;

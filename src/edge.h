@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "include/hloc/result.h"
 #include "ir/support/check.h"
 #include "ir/support/source.h"
@@ -24,6 +26,14 @@ auto at_the_edge(F&& f) -> decltype(f()) {
   } catch (const std::exception& e) {
     return error(ErrorKind::bug, std::string("an exception got away: ") + e.what());
   }
+}
+
+// "'simplfy' is not a pass; did you mean 'simplify'?; `hloc passes` lists them"
+template <class Range>
+Diagnostic unknown_name(std::string_view what, std::string_view name, const Range& known, std::string_view list) {
+  std::string_view near = nearest(name, known);
+  std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+  return error(ErrorKind::usage, fmt::format("'{}' is not a {}{} (`hloc {}` lists them)", name, what, hint, list));
 }
 
 }  // namespace hloc

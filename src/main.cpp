@@ -1,4 +1,5 @@
 // The command line: one file per command in src/commands/.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -84,9 +85,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
-      "  hloc compile graph.hlo                 write graph.o and graph.h\n"
-      "  hloc run graph.hlo --input x.npy       print the results\n"
-      "  hloc compile graph.hlo --emit loops -o -   show the loops\n"
+      "  hloc compile graph.hlo                     write graph.o and graph.h\n"
+      "  hloc run graph.hlo --input x.npy           print the results\n"
+      "  hloc compile graph.hlo --emit loops        show the loops\n"
       "Exit codes: 0 good, 1 a file is wrong or missing or a check failed, 2 wrong command line,\n"
       "3 this machine or target can't, 4 a bug of hloc.");
 

@@ -26,9 +26,16 @@ Result<std::vector<Module>> wrap(Result<std::vector<ir::ModuleRef>> modules) {
   return out;
 }
 
+// An error about a file as a whole.
+Diagnostic in_file(const std::string& file, ErrorKind kind, std::string message) {
+  Diagnostic d = error(kind, std::move(message));
+  d.file = file;
+  return d;
+}
+
 Result<std::vector<Module>> read_pieces(std::string text, std::string file) {
   if (text.size() >= UINT32_MAX)
-    return error(ErrorKind::input, fmt::format("{}: the file has 4 GiB or more; split it", file));
+    return in_file(file, ErrorKind::input, "the text has 4 GiB or more; a module must be smaller");
   auto context = std::make_shared<ir::Context>();
   auto source = std::make_shared<const Source>(Source{std::move(file), std::move(text)});
   switch (ir::file_kind(source->text)) {
@@ -39,9 +46,9 @@ Result<std::vector<Module>> read_pieces(std::string text, std::string file) {
     }
     case ir::FileKind::stablehlo_text: return wrap(ir::read_stablehlo(source, context));
     case ir::FileKind::stablehlo_bytecode:
-      return error(ErrorKind::input, fmt::format("{}: MLIR bytecode is not read yet; print the module as text (module.mlir)", source->file));
+      return in_file(source->file, ErrorKind::input, "MLIR bytecode is not read yet; print the module as text (module.mlir)");
     case ir::FileKind::hlo_proto:
-      return error(ErrorKind::input, fmt::format("{}: a serialized HloModuleProto is not read yet; print the module as HLO text", source->file));
+      return in_file(source->file, ErrorKind::input, "a serialized HloModuleProto is not read yet; print the module as HLO text");
     case ir::FileKind::unknown: break;
   }
   return error_at(*source, {}, "this is neither HLO text (it starts with 'HloModule') nor StableHLO text ('module' or 'func.func')");
@@ -87,7 +94,7 @@ Result<Module> read(std::string text, std::string file) {
   auto modules = read_all(std::move(text), file);
   if (!modules) return modules.error();
   if (modules->size() != 1)
-    return error(ErrorKind::input, fmt::format("{}: the file has {} modules where one was expected", file, modules->size()));
+    return in_file(file, ErrorKind::input, fmt::format("there are {} modules where one was expected", modules->size()));
   return std::move(modules->front());
 }
 
@@ -95,7 +102,7 @@ Result<std::string> read_bytes(const std::string& path) {
   return at_the_edge([&]() -> Result<std::string> {
     bool standard_input = path == "-";
     std::FILE* f = standard_input ? stdin : std::fopen(path.c_str(), "rb");
-    if (!f) return error(ErrorKind::input, fmt::format("{}: {}", path, std::strerror(errno)));
+    if (!f) return in_file(path, ErrorKind::input, std::strerror(errno));
     struct Closer {
       std::FILE* file;
       ~Closer() { if (file != stdin) std::fclose(file); }
@@ -103,15 +110,15 @@ Result<std::string> read_bytes(const std::string& path) {
     std::string out;
     struct stat info {};
     bool regular = fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode);
-    if (S_ISDIR(info.st_mode)) return error(ErrorKind::input, fmt::format("{}: this is a folder, a file was expected", path));
+    if (S_ISDIR(info.st_mode)) return in_file(path, ErrorKind::input, "this is a folder, a file was expected");
     if (regular && info.st_size > 0) {
-      if (info.st_size >= INT64_C(1) << 40) return error(ErrorKind::input, fmt::format("{}: the file is too large", path));
+      if (info.st_size >= INT64_C(1) << 40) return in_file(path, ErrorKind::memory, "the file is larger than 1 TiB");
       out.resize(static_cast<size_t>(info.st_size));
       out.resize(std::fread(out.data(), 1, out.size(), f));
     }
     char chunk[1 << 16];
     for (size_t n; (n = std::fread(chunk, 1, sizeof chunk, f)) > 0;) out.append(chunk, n);
-    if (std::ferror(f)) return error(ErrorKind::io, fmt::format("{}: {}", path, std::strerror(errno)));
+    if (std::ferror(f)) return in_file(path, ErrorKind::io, std::strerror(errno));
     return out;
   });
 }

@@ -31,7 +31,6 @@ struct Lowered {
 // That the rules and passes to be left out exist: a misspelt one would silently stay on.
 Result<void> check_switches(const CompileOptions& options);
 std::vector<std::string_view> pass_names();
-Diagnostic unknown_name(std::string_view name, std::string_view kind, std::string_view command, std::span<const std::string_view> known);
 
 // Verifies, runs the pipeline for the target and plans. The only place that knows all layers.
 Result<Lowered> lower(const Module& module, const CompileOptions& options);

@@ -1,6 +1,7 @@
 // include/hloc/program.h over the passes and the backends.
 #include "include/hloc/program.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -70,6 +71,13 @@ Result<Program> compile_program(const Module& module, const CompileOptions& opti
   return Program(std::shared_ptr<const Program::Implementation>(std::move(implementation)));
 }
 
+bool is_c_name(std::string_view s) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
+  return !s.empty() && digits.find(s[0]) == s.npos && std::ranges::all_of(s, [&](char c) {
+    return letters.find(c) != letters.npos || digits.find(c) != digits.npos;
+  });
+}
+
 }  // namespace
 
 const std::vector<Shape>& Program::parameters() const { return implementation_->parameters; }
@@ -96,6 +104,8 @@ Result<Program> compile(const Module& module, const CompileOptions& options) {
 
 Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<ObjectFile> {
+    if (!is_c_name(symbol))
+      return error(ErrorKind::usage, fmt::format("'{}' can't name a C function: letters, digits and '_' were expected", symbol));
     if (auto shapes = module.parameters(); !shapes) return shapes.error();
     if (auto shapes = module.results(); !shapes) return shapes.error();
     auto lowered = lower(module, options);
@@ -142,7 +152,7 @@ Result<Module> optimize(const Module& module, std::span<const std::string> names
         list.push_back(pass);
         continue;
       }
-      return unknown_name(name, "pass", "passes", pass_names());
+      return unknown_name("pass", name, pass_names(), "passes");
     }
     if (auto known = check_switches(options); !known) return known.error();
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();

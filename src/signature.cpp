@@ -29,11 +29,9 @@ Result<void> check_sizes(std::span<const Shape> shapes, std::span<const size_t> 
   if (shapes.size() != sizes.size())
     return error(ErrorKind::input, fmt::format("the program has {} {}s, {} were passed", shapes.size(), what, sizes.size()));
   for (size_t i = 0; i < shapes.size(); ++i) {
-    auto want = static_cast<size_t>(byte_width(shapes[i].element));
-    for (int64_t d : shapes[i].dims) want *= static_cast<size_t>(d);
-    if (sizes[i] != want)
-      return error(ErrorKind::input, fmt::format("{} {} is {}[{}], {} bytes; {} bytes were passed", what, i,
-                                                 name_of(shapes[i].element), fmt::join(shapes[i].dims, ","), want, sizes[i]));
+    if (sizes[i] == shapes[i].bytes()) continue;
+    return error(ErrorKind::input, fmt::format("{} {} is {}, {} bytes; {} bytes were passed", what, i, to_string(shapes[i]),
+                                               shapes[i].bytes(), sizes[i]));
   }
   return {};
 }

@@ -19,6 +19,7 @@ namespace hloc {
 class Executor {
  public:
   virtual ~Executor() = default;
+  // How many threads may work at once, the calling one included.
   virtual unsigned threads() const = 0;
   // Calls body(state, i) for every i in [0, count), on any threads, and returns when all are done.
   virtual void parallel_for(int64_t count, void (*body)(void* state, int64_t index), void* state) = 0;
@@ -28,21 +29,22 @@ class Executor {
 std::unique_ptr<Executor> make_thread_pool(unsigned threads);
 
 struct CompileOptions {
-  std::string target = "native";
-  std::vector<std::string> disabled_rules, disabled_passes;
+  std::string target = "native";  // a name of list_targets()
+  std::vector<std::string> disabled_rules = {}, disabled_passes = {};  // names of list_rules() and list_passes()
   bool verify_each = false;  // verify after every pass
-  // Called with each level as it is made: ("01-read.hlo", text) …; null: no text is made.
-  std::function<void(const std::string& name, const std::string& text)> dump;
+  // Called with each level as it is made: ("00-read.hlo", text), ("01-inline.hlo", text) …; null: no text is made.
+  std::function<void(const std::string& name, const std::string& text)> dump = {};
 };
 
 // What compiling produced.
 struct ProgramStats {
-  std::string target;
+  std::string target;             // "native (x86-64-v4)"
   int64_t instructions = 0;       // in the graph as read
   int64_t kernels = 0;            // native kernels
   int64_t fallback_kernels = 0;   // host steps run by the evaluator
   std::vector<std::string> fallbacks;  // which ops, one per host step: "sort (main/sort.3)"
-  int64_t arena_bytes = 0, code_bytes = 0;
+  int64_t arena_bytes = 0;        // scratch memory of one call
+  int64_t code_bytes = 0;         // machine code and its constants
   double flops = 0, bytes = 0;    // of one call: arithmetic operations, and bytes kernels read and write
   double compile_ms = 0;
 };
@@ -63,7 +65,9 @@ class Program {
   const std::vector<Shape>& results() const;
   const ProgramStats& stats() const;
 
-  // Dense row-major bytes, one span per leaf, of exactly the right size. Inputs and outputs must not overlap.
+  // Dense row-major bytes, one span per leaf (Shape::bytes() of parameters() and results()), aligned at least to their
+  // elements. Inputs and outputs must not overlap. An error of kind `input` when there are too many, too few, or of
+  // another size; `memory` when scratch can't be had.
   Result<void> call(std::span<const std::span<const std::byte>> inputs, std::span<const std::span<std::byte>> outputs,
                     const CallOptions& options = {}) const;
 
@@ -71,19 +75,25 @@ class Program {
   std::shared_ptr<const Implementation> implementation_;
 };
 
+// Code for options.target in this process. Errors: `input` when the module does not verify or a constant was elided,
+// `usage` for an unknown target, rule or pass, `target` when this machine can't run the target's code or a shape is
+// dynamic.
 Result<Program> compile(const Module& module, const CompileOptions& options = {});
 
-// An object file and the C header that declares what is in it.
+// An object file (x86-64: ELF) and the C header that declares what is in it.
 struct ObjectFile {
   std::vector<std::byte> object;
   std::string header;
 };
+// `symbol` names the function: a C identifier. Nothing of this machine is in the object but, for "native", what its CPU
+// has. Errors as for `compile`, and of kind `target` where an op has no native code.
 Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options = {});
 
-// A level of the compiler as text: "hlo" (optimised), "plan", "loops", "machine", "asm".
+// A level of the compiler as text: "hlo" (optimised), "plan", "loops", "machine", "asm"; an error of kind `usage` lists what
+// the target can print.
 Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options = {});
 
-// Runs passes by name.
+// Runs passes by name, in this order; each result is verified.
 Result<Module> optimize(const Module& module, std::span<const std::string> passes, const CompileOptions& options = {});
 
 // The smallest module, by steps that only take away, for which `still_fails` says yes; it must say so of `module`. Every
@@ -101,7 +111,7 @@ Result<Culprit> bisect(const Module& module, std::span<const std::span<const std
 // The passes that `compile` runs, in order; `optimize` takes them.
 std::vector<std::string> pipeline();
 
-// Interprets the text of a loop-IR kernel on inputs; the buffers that it writes come back.
+// Interprets the text of a loop-IR kernel on inputs, as loops_signature gives them; the buffers that it writes come back.
 Result<std::vector<std::vector<std::byte>>> run_loops(std::string text, std::string file,
                                                       std::span<const std::span<const std::byte>> inputs);
 // Buffers that a loop-IR kernel reads and writes.
@@ -110,11 +120,13 @@ struct LoopSignature {
 };
 Result<LoopSignature> loops_signature(std::string text, std::string file);
 
-// Lists for people: name and one line about it.
+// Lists for people: a name, the group it belongs to ("" where there are none), and one line about it.
 struct ListEntry {
   std::string name, family, text;
 };
+// HLO name, StableHLO name, how many operands: "2", "0-1", "1+".
 std::vector<ListEntry> list_ops();
+// The law, and in brackets the element types it holds for when it is not all: "x - x => 0 [integers]".
 std::vector<ListEntry> list_rules();
 std::vector<ListEntry> list_passes();
 std::vector<ListEntry> list_targets();

@@ -22,8 +22,8 @@ enum class ErrorKind : uint8_t {
   bug,     // hloc broke one of its own invariants
 };
 
-// One error with its place. `line` and `column` count from 1 (0: no place); `width` is how many characters the caret
-// line underlines. The source line is copied in, so a Diagnostic outlives its source.
+// One error with its place. `line` and `column` count from 1 (0: no place), columns in bytes; `width` is how many characters
+// the caret line underlines. The source line is copied in, so a Diagnostic outlives its source.
 struct Diagnostic {
   ErrorKind kind = ErrorKind::input;
   std::string message;
@@ -38,7 +38,8 @@ struct Diagnostic {
   std::string render() const;
 };
 
-// Either a value or a Diagnostic. Test with `if (!r)`, then use `*r`, `r->` or `r.error()`.
+// Either a value or a Diagnostic. Test with `if (!r)`, then use `*r`, `r->` or `r.error()`; asking for the one that is not
+// there is a mistake of the caller's.
 template <class T>
 class [[nodiscard]] Result {
  public:

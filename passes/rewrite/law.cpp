@@ -1,4 +1,4 @@
-// A rule as text, printed from its pattern: "x * 1 => x".
+// A rule as text, printed from its pattern: "x - x => 0 [integers]".
 #include <fmt/format.h>
 
 #include "passes/rewrite/pattern.h"
@@ -110,6 +110,7 @@ std::string Rule::law() const {
   std::string text = pattern_text(left) + " => ";
   text += build.make ? std::string(build.text) : pattern_text(right);
   if (where.holds) text += fmt::format(" where {}", where.text);
+  if (valid != Valid::exact) text += fmt::format(" [{}]", name_of(valid));
   return text;
 }
 

@@ -102,10 +102,13 @@ void add_bench(CLI::App& app, Action& action) {
   auto a = std::make_shared<BenchArguments>();
   CLI::App* command = app.add_subcommand("bench", "Time compiling and running a graph");
   command->add_option("FILE", a->path, "A graph, or a case folder (module.hlo, else module.mlir)")->required();
-  command->add_option("--threads", a->threads, "Threads")->check(CLI::Range(1u, 1024u));
-  command->add_option("--repeat", a->repeat, "Calls that are timed")->check(CLI::Range(1, 1000000));
-  command->add_option("--target", a->target, "See `hloc targets`");
+  command->add_option("--threads", a->threads, "Threads (default 1)")->check(CLI::Range(1u, 1024u));
+  command->add_option("--repeat", a->repeat, "Calls that are timed (default 10)")->check(CLI::Range(1, 1000000));
+  command->add_option("--target", a->target, "native (default) or another of `hloc targets`");
   command->add_flag("--json", a->json, "One JSON object");
+  command->footer(
+      "Examples:\n"
+      "  hloc bench graph.hlo --threads 4 --json");
   command->callback([a, &action] { action = [a] { return run_bench(*a); }; });
 }
 

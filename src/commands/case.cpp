@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/commands/error.h"
 #include "src/commands/fill.h"
 #include "src/commands/npy.h"
 
@@ -14,13 +15,6 @@ namespace hloc::cli {
 namespace {
 
 using nlohmann::json;
-
-Diagnostic case_error(const std::string& file, std::string message) {
-  Diagnostic d;
-  d.file = file;
-  d.message = std::move(message);
-  return d;
-}
 
 ElementType element_type_named(std::string_view name) {
 #define HLOC_X(type, bits, mlir, npy) \
@@ -72,8 +66,8 @@ int64_t ulps_between(ElementType type, const std::byte* a, const std::byte* b) {
     int64_t bits = 0;
     std::memcpy(&bits, p, static_cast<size_t>(byte_width(type)));
     int64_t sign = int64_t{1} << (bit_width(type) - 1);
-    if (bit_width(type) == 64) return bits < 0 ? static_cast<int64_t>(static_cast<uint64_t>(sign) - static_cast<uint64_t>(bits)) : bits;
-    return bits & sign ? -(bits & (sign - 1)) : bits;
+    if (bit_width(type) < 64) return bits & sign ? -(bits & (sign - 1)) : bits;
+    return bits < 0 ? static_cast<int64_t>(static_cast<uint64_t>(sign) - static_cast<uint64_t>(bits)) : bits;
   };
   int64_t d = 0;
   if (__builtin_sub_overflow(ordered(a), ordered(b), &d)) return -1;
@@ -108,7 +102,7 @@ Result<Case> read_case(const std::string& folder) {
   auto text = read_bytes(path);
   if (!text) return text.error();
   json j = json::parse(*text, nullptr, false);
-  if (j.is_discarded()) return case_error(path, "this is not JSON");
+  if (j.is_discarded()) return file_error(path, "this is not JSON");
   Case out;
   out.folder = folder;
   try {
@@ -120,12 +114,13 @@ Result<Case> read_case(const std::string& folder) {
     else
       out.instances.push_back(parse_instance(j));
   } catch (const json::exception& e) {
-    return case_error(path, fmt::format("a member is missing or of the wrong type: {}", e.what()));
+    return file_error(path, fmt::format("a member is missing or of the wrong type: {}", e.what()));
   }
   for (const CaseInstance& i : out.instances)
     for (const auto* list : {&i.inputs, &i.outputs})
       for (const CaseArray& a : *list)
-        if (a.shape.element == ElementType::invalid || a.every < 1) return case_error(path, "an array has an unknown dtype or a bad 'every'");
+        if (a.shape.element == ElementType::invalid || a.every < 1)
+          return file_error(path, "an array has an unknown dtype or a bad 'every'");
   return out;
 }
 
@@ -148,7 +143,7 @@ Result<std::vector<Bytes>> case_inputs(const Case& c, const CaseInstance& instan
     } else if (a.fill == "zeros" || a.fill == "const") {
       out.push_back(fill_constant(a.shape, a.fill == "zeros" ? 0 : a.value));
     } else {
-      return case_error(c.folder + "/case.json", fmt::format("'{}' is no fill that hloc knows", a.fill));
+      return file_error(c.folder + "/case.json", fmt::format("'{}' is no fill that hloc knows", a.fill));
     }
   }
   return out;

@@ -1,20 +1,18 @@
 // hloc check: many programs against their expected results. Each check runs in a process of its own, so that a crash or
 // a runaway is one failure and not the end.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "src/commands/check_one.h"
+#include "src/commands/child.h"
 #include "src/commands/command.h"
+#include "src/commands/error.h"
 
 namespace hloc::cli {
 namespace {
@@ -40,7 +38,9 @@ void add_case_folder(const CheckArguments& a, const fs::path& folder, std::vecto
 }
 
 void add_file(const CheckArguments& a, const fs::path& file, std::vector<CheckTask>& tasks) {
-  std::string form = file.extension() == ".mlir" ? "mlir" : file.extension() == ".mlirbc" ? "mlirbc" : file.extension() == ".pb" ? "pb" : "hlo";
+  std::string form = "hlo";
+  for (std::string_view known : all_forms)
+    if (file.extension() == fmt::format(".{}", known)) form = known;
   if (!wanted(a, form)) return;
   CheckKind kind = CheckKind::round_trip;
   if (form == "mlir" || form == "mlirbc") {
@@ -95,81 +95,48 @@ void add_folder(const CheckArguments& a, const fs::path& folder, std::vector<Che
   }
 }
 
-// A check running in a child process; its outcome comes through a pipe: status, fallbacks, text.
-struct Child {
-  size_t task = 0;
-  pid_t pid = -1;
-  int pipe = -1;
-  std::string received;
+// An outcome crosses the pipe as text: status, fallbacks, reason.
+std::string packed(const CheckOutcome& outcome) {
+  return fmt::format("{} {} {}", static_cast<int>(outcome.status), outcome.fallbacks, outcome.what);
+}
+
+CheckOutcome unpacked(const ChildOutcome& child) {
+  if (child.died) return {CheckOutcome::failed, *child.died, 0};
+  int status = 0, used = 0;
+  long long fallbacks = 0;
+  if (std::sscanf(child.text.c_str(), "%d %lld %n", &status, &fallbacks, &used) < 2)
+    return {CheckOutcome::failed, child.text.empty() ? "the check ended without an outcome" : child.text, 0};
+  return {static_cast<CheckOutcome::Status>(status), child.text.substr(static_cast<size_t>(used)), fallbacks};
+}
+
+struct RunningCheck {
+  size_t task;
+  Child child;
 };
 
-void write_outcome(int fd, const CheckOutcome& outcome) {
-  std::string message = fmt::format("{} {} {}", static_cast<int>(outcome.status), outcome.fallbacks, outcome.what);
-  for (std::string_view rest = message; !rest.empty();) {
-    ssize_t n = ::write(fd, rest.data(), rest.size());
-    if (n <= 0) return;
-    rest.remove_prefix(static_cast<size_t>(n));
+// Waits until a child has something to say, and takes it; whoever has said all leaves `running`.
+void take_pieces(std::vector<RunningCheck>& running, std::vector<CheckOutcome>& outcomes) {
+  std::vector<pollfd> waits;
+  for (const RunningCheck& r : running) waits.push_back({r.child.pipe(), POLLIN, 0});
+  ::poll(waits.data(), waits.size(), -1);
+  for (size_t i = running.size(); i-- > 0;) {
+    if (waits[i].revents == 0 || running[i].child.receive()) continue;
+    outcomes[running[i].task] = unpacked(running[i].child.outcome());
+    running.erase(running.begin() + static_cast<ptrdiff_t>(i));
   }
-}
-
-CheckOutcome outcome_of(const Child& child, int status) {
-  if (WIFSIGNALED(status)) return {CheckOutcome::failed, fmt::format("crashed: {}", strsignal(WTERMSIG(status))), 0};
-  int code = 0;
-  long long fallbacks = 0;
-  int used = 0;
-  if (std::sscanf(child.received.c_str(), "%d %lld %n", &code, &fallbacks, &used) < 2)
-    return {CheckOutcome::failed, "the check ended without an outcome", 0};
-  return {static_cast<CheckOutcome::Status>(code), child.received.substr(static_cast<size_t>(used)), fallbacks};
-}
-
-Child start_check(const CheckTask& task, size_t number, const CheckOptions& options) {
-  int ends[2];
-  Child child{number, -1, -1, {}};
-  std::fflush(nullptr);
-  if (::pipe(ends) != 0) return child;
-  child.pid = ::fork();
-  if (child.pid == 0) {
-    ::close(ends[0]);
-    CheckOutcome outcome;
-    try {
-      outcome = check_one(task, options);
-    } catch (const std::exception& e) {
-      outcome = {CheckOutcome::failed, fmt::format("an exception got away: {}", e.what()), 0};
-    }
-    write_outcome(ends[1], outcome);
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  child.pipe = ends[0];
-  return child;
 }
 
 std::vector<CheckOutcome> run_checks(const std::vector<CheckTask>& tasks, const CheckArguments& a) {
   std::vector<CheckOutcome> outcomes(tasks.size());
-  std::vector<Child> running;
+  std::vector<RunningCheck> running;
   size_t next = 0;
   while (next < tasks.size() || !running.empty()) {
-    while (next < tasks.size() && running.size() < std::max(1u, a.jobs)) {
-      running.push_back(start_check(tasks[next], next, a.options));
-      ++next;
+    for (; next < tasks.size() && running.size() < a.jobs; ++next) {
+      Child child([&] { return packed(check_one(tasks[next], a.options)); });
+      if (child.pipe() < 0) outcomes[next] = unpacked(child.outcome());
+      else running.push_back({next, std::move(child)});
     }
-    std::vector<pollfd> waits;
-    for (const Child& c : running) waits.push_back({c.pipe, POLLIN, 0});
-    if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
-    for (size_t i = running.size(); i-- > 0;) {
-      if (waits[i].revents == 0) continue;
-      char chunk[4096];
-      ssize_t n = ::read(running[i].pipe, chunk, sizeof chunk);
-      if (n > 0) {
-        running[i].received.append(chunk, static_cast<size_t>(n));
-        continue;
-      }
-      int status = 0;
-      ::waitpid(running[i].pid, &status, 0);
-      ::close(running[i].pipe);
-      outcomes[running[i].task] = outcome_of(running[i], status);
-      running.erase(running.begin() + static_cast<ptrdiff_t>(i));
-    }
+    if (!running.empty()) take_pieces(running, outcomes);
   }
   return outcomes;
 }
@@ -207,11 +174,14 @@ int run_check(const CheckArguments& a) {
     } else if (fs::exists(path, error)) {
       add_file(a, path, tasks);
     } else {
-      fmt::print(stderr, "{}: error: there is no such file or folder\n", path);
-      return 1;
+      return report(file_error(path, "there is no such file or folder"));
     }
   }
-  return summarise(tasks, run_checks(tasks, a), a);
+  int code = summarise(tasks, run_checks(tasks, a), a);
+  if (!tasks.empty()) return code;
+  return report(file_error("", fmt::format("there is nothing to check in {} ({})", fmt::join(a.paths, ", "),
+                                           a.form == "all" ? "no case.json, index.tsv, .hlo, .mlir or .mlirbc file"
+                                                           : fmt::format("no form {}", a.form))));
 }
 
 }  // namespace
@@ -220,15 +190,19 @@ void add_check(CLI::App& app, Action& action) {
   auto a = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand("check", "Compare programs with their expected results");
   command->add_option("PATH", a->paths, "Case folders or trees of them, programs that check themselves, folders with an index.tsv, or .hlo files")->required();
-  command->add_option("--target", a->options.target, "See `hloc targets`");
-  command->add_option("--form", a->form, "hlo, mlir, mlirbc, pb or all that are there")->check(CLI::IsMember({"hlo", "mlir", "mlirbc", "pb", "all"}));
+  command->add_option("--target", a->options.target, "native (default) or another of `hloc targets`");
+  command->add_option("--form", a->form, "hlo, mlir, mlirbc, pb or all that are there (default)")->check(CLI::IsMember({"hlo", "mlir", "mlirbc", "pb", "all"}));
   command->add_flag("--no-fallback", a->options.no_fallback, "Fail where an op runs by the evaluator instead of native code");
   command->add_flag("--bisect", a->options.bisect, "Where a result is wrong, say which pass or rule changes it first");
   command->add_flag("--verify", a->options.verify, "Also verify plain files");
-  command->add_option("--jobs", a->jobs, "Checks at the same time")->check(CLI::Range(1u, 1024u));
-  command->add_option("--threads", a->options.threads, "Threads of each program")->check(CLI::Range(1u, 1024u));
+  command->add_option("--jobs", a->jobs, "Checks at the same time (default 1)")->check(CLI::Range(1u, 1024u));
+  command->add_option("--threads", a->options.threads, "Threads of each program (default 1)")->check(CLI::Range(1u, 1024u));
   command->add_flag("--json", a->json, "All outcomes as JSON before the last line");
   command->add_flag("--verbose", a->verbose, "A line for what passed, too");
+  command->footer(
+      "Examples:\n"
+      "  hloc check cases/ --jobs 4               every case below this folder\n"
+      "  hloc check cases/softmax --bisect        and which pass or rule is to blame");
   command->callback([a, &action] { action = [a] { return run_check(*a); }; });
 }
 

@@ -12,15 +12,13 @@
 
 #include <fmt/format.h>
 
+#include "src/commands/error.h"
+
 namespace hloc::cli {
 namespace {
 
 Diagnostic io_error(const std::string& path, int code) {
-  Diagnostic d;
-  d.kind = ErrorKind::io;
-  d.file = path;
-  d.message = fmt::format("it can't be written: {}", std::strerror(code));
-  return d;
+  return file_error(path, fmt::format("it can't be written: {}", std::strerror(code)), ErrorKind::io);
 }
 
 // errno, or 0 when all bytes went out.

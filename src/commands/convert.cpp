@@ -28,6 +28,10 @@ void add_convert(CLI::App& app, Action& action) {
   command->add_option("IN", a->in, "HLO or StableHLO text; '-' is standard input")->required();
   command->add_option("OUT", a->out, "Where to write; '-' is standard output")->required();
   command->add_option("--to", a->to, "hlo or mlir; by default what OUT's name says, else hlo")->check(CLI::IsMember({"hlo", "mlir"}));
+  command->footer(
+      "Examples:\n"
+      "  hloc convert graph.mlir graph.hlo\n"
+      "  hloc convert graph.hlo - --to mlir");
   command->callback([a, &action] { action = [a] { return run_convert(*a); }; });
 }
 

@@ -4,17 +4,19 @@
 
 #include <fmt/format.h>
 
+#include "src/commands/error.h"
 #include "src/commands/fill.h"
 #include "src/commands/npy.h"
 
 namespace hloc::cli {
 namespace {
 
-Diagnostic input_error(const std::string& file, std::string message) {
-  Diagnostic d;
-  d.file = file;
-  d.message = std::move(message);
-  return d;
+// "2 parameters (f32[8,100], f32[100])"
+std::string parameters_text(std::span<const Shape> shapes) {
+  std::string list;
+  for (const Shape& s : shapes) list += (list.empty() ? "" : ", ") + to_string(s);
+  if (shapes.empty()) return "no parameters";
+  return fmt::format("{} parameter{} ({})", shapes.size(), shapes.size() == 1 ? "" : "s", list);
 }
 
 Result<std::vector<Bytes>> from_npy_files(const std::vector<std::string>& paths, std::span<const Shape> shapes) {
@@ -62,7 +64,7 @@ Result<std::vector<Bytes>> from_npz_file(const std::string& path, std::span<cons
       if (next < chosen.size()) chosen[next++] = &array;
   std::vector<Bytes> out;
   for (size_t k = 0; k < shapes.size(); ++k) {
-    if (!chosen[k]) return input_error(path, fmt::format("there is no member for parameter {} ({}); 'in{}' was expected", k, to_string(shapes[k]), k));
+    if (!chosen[k]) return file_error(path, fmt::format("there is no member for parameter {} ({}); 'in{}' was expected", k, to_string(shapes[k]), k));
     auto elements = to_elements(*chosen[k], shapes[k], fmt::format("{} (parameter {})", path, k));
     if (!elements) return elements.error();
     out.push_back(std::move(*elements));
@@ -76,14 +78,12 @@ Result<std::vector<Bytes>> gather_inputs(const InputArguments& a, std::span<cons
   if (!a.npz.empty()) return from_npz_file(a.npz, shapes);
   if (!a.npy.empty()) {
     if (a.npy.size() != shapes.size())
-      return input_error("", fmt::format("the program has {} parameters, but --input was given {} times", shapes.size(), a.npy.size()));
+      return file_error("", fmt::format("the program has {}, but --input names {} file{}", parameters_text(shapes), a.npy.size(),
+                                        a.npy.size() == 1 ? "" : "s"));
     return from_npy_files(a.npy, shapes);
   }
-  if (!a.fill && !shapes.empty()) {
-    std::string list;
-    for (const Shape& s : shapes) list += (list.empty() ? "" : ", ") + to_string(s);
-    return input_error("", fmt::format("the program has {} parameters ({}); give --input for each, --inputs F.npz, or --fill SEED", shapes.size(), list));
-  }
+  if (!a.fill && !shapes.empty())
+    return file_error("", fmt::format("the program has {}; give --input for each, --inputs F.npz, or --fill SEED", parameters_text(shapes)));
   try {
     std::vector<Bytes> out;
     for (size_t k = 0; k < shapes.size(); ++k) out.push_back(fill_default(shapes[k], *a.fill + k));
@@ -91,10 +91,7 @@ Result<std::vector<Bytes>> gather_inputs(const InputArguments& a, std::span<cons
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
   }
-  Diagnostic d;
-  d.kind = ErrorKind::memory;
-  d.message = "there is not enough memory for the inputs";
-  return d;
+  return file_error("", "there is not enough memory for the inputs", ErrorKind::memory);
 }
 
 uint64_t checksum(std::span<const std::byte> bytes) {
@@ -154,10 +151,7 @@ Result<std::vector<Bytes>> make_outputs(std::span<const Shape> shapes) {
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
   }
-  Diagnostic d;
-  d.kind = ErrorKind::memory;
-  d.message = "there is not enough memory for the results";
-  return d;
+  return file_error("", "there is not enough memory for the results", ErrorKind::memory);
 }
 
 }  // namespace hloc::cli

@@ -24,14 +24,16 @@ int print_entries(const std::vector<ListEntry>& entries) {
 }
 
 void add_list(CLI::App& app, Action& action, const char* name, const char* what, std::vector<ListEntry> (*list)()) {
-  app.add_subcommand(name, what)->callback([list, &action] { action = [list] { return print_entries(list()); }; });
+  CLI::App* command = app.add_subcommand(name, what);
+  command->footer("");
+  command->callback([list, &action] { action = [list] { return print_entries(list()); }; });
 }
 
 }  // namespace
 
 void add_lists(CLI::App& app, Action& action) {
   add_list(app, action, "ops", "List the ops: HLO name, StableHLO name, operands", list_ops);
-  add_list(app, action, "rules", "List the rewrite rules with their laws", list_rules);
+  add_list(app, action, "rules", "List the rewrite rules: family, law, and in brackets the element types it holds for", list_rules);
   add_list(app, action, "passes", "List the passes", list_passes);
   add_list(app, action, "targets", "List the targets", list_targets);
 }

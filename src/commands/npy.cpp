@@ -7,15 +7,10 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "src/commands/error.h"
+
 namespace hloc::cli {
 namespace {
-
-Diagnostic npy_error(const std::string& path, const std::string& what) {
-  Diagnostic d;
-  d.file = path;
-  d.message = what;
-  return d;
-}
 
 // The value of `key` in the header's Python dictionary, as text up to the ',' or '}' that ends it.
 std::optional<std::string> npy_field(std::string_view header, std::string_view key) {
@@ -132,37 +127,38 @@ std::vector<std::string> npy_descriptors(ElementType type) {
   return {"|u1", fmt::format("float{}_{}", name[1], name.substr(2)), "|V1", "<V1", "<f1", "|i1"};
 }
 
-bool is_four_bit_integer(ElementType t) { return is_integer(t) && bit_width(t) < 8; }
+// s1 to s4 and u1 to u4.
+bool is_narrow_integer(ElementType t) { return is_integer(t) && bit_width(t) < 8; }
 
 }  // namespace
 
 Result<NpyArray> parse_npy(std::string file, const std::string& path) {
-  if (file.size() < 10 || file.compare(0, 6, "\x93NUMPY") != 0) return npy_error(path, "this is not a .npy file (its first bytes are not \\x93NUMPY)");
-  if (file[6] < 1 || file[6] > 3) return npy_error(path, fmt::format("the .npy file has format version {}; 1 to 3 can be read", static_cast<unsigned char>(file[6])));
+  if (file.size() < 10 || file.compare(0, 6, "\x93NUMPY") != 0) return file_error(path, "this is not a .npy file (its first bytes are not \\x93NUMPY)");
+  if (file[6] < 1 || file[6] > 3) return file_error(path, fmt::format("the .npy file has format version {}; 1 to 3 can be read", static_cast<unsigned char>(file[6])));
   bool wide = static_cast<unsigned char>(file[6]) >= 2;
   size_t header_at = wide ? 12 : 10;
-  if (file.size() < header_at) return npy_error(path, "the .npy file ends within its header");
+  if (file.size() < header_at) return file_error(path, "the .npy file ends within its header");
   size_t length = wide ? npy_u32(file, 8) : npy_u16(file, 8);
-  if (length > file.size() - header_at) return npy_error(path, "the .npy file ends within its header");
+  if (length > file.size() - header_at) return file_error(path, "the .npy file ends within its header");
   std::string header = file.substr(header_at, length);
   auto descr = npy_field(header, "descr"), order = npy_field(header, "fortran_order"), shape = npy_field(header, "shape");
-  if (!descr || !order || !shape) return npy_error(path, "the .npy header lacks 'descr', 'fortran_order' or 'shape'");
+  if (!descr || !order || !shape) return file_error(path, "the .npy header lacks 'descr', 'fortran_order' or 'shape'");
   while (order->ends_with(' ')) order->pop_back();
-  if (*order != "True" && *order != "False") return npy_error(path, fmt::format("the .npy header's 'fortran_order' is {}; True or False was expected", *order));
+  if (*order != "True" && *order != "False") return file_error(path, fmt::format("the .npy header's 'fortran_order' is {}; True or False was expected", *order));
   auto dims = npy_dims(*shape);
-  if (!dims) return npy_error(path, fmt::format("the .npy header has no shape that makes sense: {}", *shape));
+  if (!dims) return file_error(path, fmt::format("the .npy header has no shape that makes sense: {}", *shape));
 
   NpyArray array;
   array.descr = npy_unquoted(*descr);
   array.dims = std::move(*dims);
   size_t width = npy_width(array.descr);
-  if (width == 0) return npy_error(path, fmt::format("elements of type {} can't be read; little-endian numbers were expected", *descr));
+  if (width == 0) return file_error(path, fmt::format("elements of type {} can't be read; little-endian numbers were expected", *descr));
   size_t want = width;
   for (int64_t d : array.dims)
-    if (__builtin_mul_overflow(want, static_cast<size_t>(d), &want)) return npy_error(path, "the .npy shape is too large");
+    if (__builtin_mul_overflow(want, static_cast<size_t>(d), &want)) return file_error(path, "the .npy shape is too large");
   file.erase(0, header_at + length);
   if (file.size() != want)
-    return npy_error(path, fmt::format("the .npy header promises {} bytes of data, the file has {}", want, file.size()));
+    return file_error(path, fmt::format("the .npy header promises {} bytes of data, the file has {}", want, file.size()));
   array.bytes = std::move(file);
   if (*order == "True") from_fortran_order(array, width);
   return array;
@@ -171,39 +167,39 @@ Result<NpyArray> parse_npy(std::string file, const std::string& path) {
 Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file, const std::string& path) {
   // The central directory stands at the end; PKWARE's APPNOTE.TXT 6.3, sections 4.3.12 and 4.3.16.
   size_t end = file.rfind("PK\x05\x06");
-  if (end == std::string::npos || file.size() - end < 22) return npy_error(path, "this is not an .npz file (no zip directory at its end)");
+  if (end == std::string::npos || file.size() - end < 22) return file_error(path, "this is not an .npz file (no zip directory at its end)");
   size_t count = npy_u16(file, end + 10), at = npy_u32(file, end + 16);
   std::map<std::string, NpyArray> out;
   size_t all_packed = 0;  // members that share their data would unpack to any size
   for (size_t i = 0; i < count; ++i) {
-    if (at > file.size() || file.size() - at < 46 || file.compare(at, 4, "PK\x01\x02") != 0) return npy_error(path, "the zip directory is damaged");
+    if (at > file.size() || file.size() - at < 46 || file.compare(at, 4, "PK\x01\x02") != 0) return file_error(path, "the zip directory is damaged");
     size_t method = npy_u16(file, at + 10), packed = npy_u32(file, at + 20), plain = npy_u32(file, at + 24);
     size_t name_size = npy_u16(file, at + 28), extra = npy_u16(file, at + 30), comment = npy_u16(file, at + 32), local = npy_u32(file, at + 42);
-    if (file.size() - at - 46 < name_size + extra + comment) return npy_error(path, "the zip directory is damaged");
+    if (file.size() - at - 46 < name_size + extra + comment) return file_error(path, "the zip directory is damaged");
     std::string name = file.substr(at + 46, name_size);
     at += 46 + name_size + extra + comment;
-    if (local > file.size() || file.size() - local < 30) return npy_error(path, fmt::format("member {} is damaged", name));
+    if (local > file.size() || file.size() - local < 30) return file_error(path, fmt::format("member {} is damaged", name));
     size_t data = local + 30 + npy_u16(file, local + 26) + npy_u16(file, local + 28);
-    if (packed == UINT32_MAX || data > file.size() || file.size() - data < packed) return npy_error(path, fmt::format("member {} is damaged or larger than 4 GiB", name));
+    if (packed == UINT32_MAX || data > file.size() || file.size() - data < packed) return file_error(path, fmt::format("member {} is damaged or larger than 4 GiB", name));
     all_packed += packed;
-    if (all_packed > file.size()) return npy_error(path, "the members of the zip file overlap");
+    if (all_packed > file.size()) return file_error(path, "the members of the zip file overlap");
     std::string bytes;
     if (method == 0) {
       bytes = file.substr(data, packed);
     } else if (method == 8) {
-      if (plain / 1032 > packed + 1) return npy_error(path, fmt::format("member {} claims an impossible size", name));  // deflate's limit
+      if (plain / 1032 > packed + 1) return file_error(path, fmt::format("member {} claims an impossible size", name));  // deflate's limit
       bytes.resize(plain);
       z_stream z{};
-      if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return npy_error(path, "zlib can't start");
+      if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return file_error(path, "zlib can't start");
       z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data() + data));
       z.avail_in = static_cast<uInt>(packed);
       z.next_out = reinterpret_cast<Bytef*>(bytes.data());
       z.avail_out = static_cast<uInt>(plain);
       int status = inflate(&z, Z_FINISH);
       inflateEnd(&z);
-      if (status != Z_STREAM_END || z.avail_out != 0) return npy_error(path, fmt::format("member {} can't be unpacked", name));
+      if (status != Z_STREAM_END || z.avail_out != 0) return file_error(path, fmt::format("member {} can't be unpacked", name));
     } else {
-      return npy_error(path, fmt::format("member {} is packed by method {}; stored and deflated ones can be read", name, method));
+      return file_error(path, fmt::format("member {} is packed by method {}; stored and deflated ones can be read", name, method));
     }
     auto array = parse_npy(std::move(bytes), path + ":" + name);
     if (!array) return array.error();
@@ -216,12 +212,12 @@ Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file, const
 Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& shape, const std::string& path) {
   auto known = npy_descriptors(shape.element);
   if (std::find(known.begin(), known.end(), array.descr) == known.end())
-    return npy_error(path, fmt::format("elements are '{}', but the parameter is {}: '{}' was expected", array.descr, to_string(shape), known[0]));
+    return file_error(path, fmt::format("elements are '{}', but the parameter is {}: '{}' was expected", array.descr, to_string(shape), known[0]));
   if (array.dims != shape.dims)
-    return npy_error(path, fmt::format("the array has shape [{}], but the parameter is {}", fmt::join(array.dims, ","), to_string(shape)));
+    return file_error(path, fmt::format("the array has shape [{}], but the parameter is {}", fmt::join(array.dims, ","), to_string(shape)));
   std::vector<std::byte> out(array.bytes.size());
   if (!out.empty()) std::memcpy(out.data(), array.bytes.data(), out.size());
-  if (is_four_bit_integer(shape.element))
+  if (is_narrow_integer(shape.element))
     for (std::byte& b : out) element_from_double(shape.element, is_signed_integer(shape.element) ? static_cast<int8_t>(b) : static_cast<uint8_t>(b), &b);
   if (shape.element == ElementType::pred)
     for (std::byte& b : out) b = b == std::byte{0} ? std::byte{0} : std::byte{1};

@@ -17,14 +17,16 @@ struct NpyArray {
   std::string bytes;          // C order, little endian
 };
 
+// Errors name `path`.
 Result<NpyArray> parse_npy(std::string file_bytes, const std::string& path);
 // Members by name without ".npy".
 Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file_bytes, const std::string& path);
 
 // The bytes as elements of `shape`, whose dimensions must agree. Types that .npy lacks are stored as unsigned integers of
-// their width (bf16: <u2, f8: |u1) or one i1 or u1 per 4-bit element.
+// their width (bf16: <u2, f8: |u1) or one i1 or u1 per element of 1, 2 or 4 bits.
 Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& shape, const std::string& path);
 
+// A whole .npy file, version 1.
 std::string make_npy(const Shape& shape, std::span<const std::byte> bytes);
 
 }  // namespace hloc::cli

@@ -32,8 +32,12 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--passes", a->passes, "Passes in order, with commas between (see `hloc passes`)")->delimiter(',')->required();
   command->add_option("--disable-rule", a->options.disabled_rules, "Switch a rewrite rule off (see `hloc rules`)");
   command->add_option("--disable-pass", a->options.disabled_passes, "Skip a pass");
-  command->add_option("--target", a->options.target, "Whose facts the passes read");
-  command->add_option("-o,--output", a->out, "Where to write")->check(not_empty);
+  command->add_option("--target", a->options.target, "Whose facts the passes read: native (default) or another of `hloc targets`");
+  command->add_option("-o,--output", a->out, "Where to write (default: standard output)")->check(not_empty);
+  command->footer(
+      "Examples:\n"
+      "  hloc opt graph.hlo --passes inline,canonical,simplify\n"
+      "  hloc opt graph.hlo --passes simplify --disable-rule mul-one");
   command->callback([a, &action] { action = [a] { return run_opt(*a); }; });
 }
 

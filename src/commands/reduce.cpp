@@ -106,12 +106,16 @@ void add_reduce(CLI::App& app, Action& action) {
   auto a = std::make_shared<ReduceArguments>();
   CLI::App* command = app.add_subcommand("reduce", "Make a graph that fails on a target as small as it gets");
   command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
-  command->add_option("-o,--output", a->out, "Where to write the small graph");
-  command->add_option("--target", a->target, "Compared with the evaluator; see `hloc targets`");
-  command->add_option("--fill", a->fill, "Seed of the inputs, as for `hloc run`");
+  command->add_option("-o,--output", a->out, "Where to write the small graph (default: standard output)");
+  command->add_option("--target", a->target, "Compared with the evaluator: native (default) or another of `hloc targets`");
+  command->add_option("--fill", a->fill, "Seed of the inputs, as for `hloc run` (default 1)");
   command->add_option("--tolerance", a->tolerance, "Floats that are so close, relative and absolute, count as equal (default: equal bits)");
-  command->add_option("--seconds", a->seconds, "A try that takes longer has failed")->check(CLI::Range(1u, 3600u));
+  command->add_option("--seconds", a->seconds, "A try that takes longer has failed (default 20)")->check(CLI::Range(1u, 3600u));
   command->add_option("--command", a->command, "Instead: a shell command that exits with 0 while the graph in $FILE fails");
+  command->footer(
+      "Examples:\n"
+      "  hloc reduce graph.hlo -o small.hlo\n"
+      "  hloc reduce graph.hlo --command 'my-test \"$FILE\"'");
   command->callback([a, &action] { action = [a] { return run_reduce(*a); }; });
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/commands/command.h"
+#include "src/commands/error.h"
 #include "src/commands/inputs.h"
 #include "src/commands/npy.h"
 
@@ -26,11 +27,7 @@ struct RunArguments {
 
 Result<void> make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return {};
-  Diagnostic d;
-  d.kind = ErrorKind::io;
-  d.file = path;
-  d.message = fmt::format("the folder can't be made: {}", std::strerror(errno));
-  return d;
+  return file_error(path, fmt::format("the folder can't be made: {}", std::strerror(errno)), ErrorKind::io);
 }
 
 int show_results(const RunArguments& a, std::span<const Shape> shapes, const std::vector<Bytes>& results) {
@@ -118,10 +115,15 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--inputs", a->inputs.npz, "An .npz file with members in0, in1, …");
   CLI::Option* fill = command->add_option("--fill", a->fill, "Make inputs from this seed: floats in [-1, 1), integers in [0, 100)")->check(is_seed);
   command->add_option("--out", a->out, "A folder for out0.npy, out1.npy, …")->check(not_empty);
-  command->add_option("--target", a->target, "See `hloc targets`");
-  command->add_option("--threads", a->threads, "Threads; 0: one per core")->check(CLI::Range(0u, 1024u));
+  command->add_option("--target", a->target, "native (default) or another of `hloc targets`");
+  command->add_option("--threads", a->threads, "Threads (default 1); 0: one per core")->check(CLI::Range(0u, 1024u));
   command->add_flag("--verbose", a->verbose, "Say what the compiler did");
   command->add_option("--dump", a->dump, "A folder for every level of the compiler as text, numbered")->check(not_empty);
+  command->footer(
+      "Examples:\n"
+      "  hloc run graph.hlo --fill 1                      with made-up inputs\n"
+      "  hloc run graph.hlo --input x.npy --input w.npy   with your own, in the order of the parameters\n"
+      "  hloc run graph.hlo --fill 1 --dump levels        levels/00-read.hlo, 01-inline.hlo, …");
   command->callback([a, fill, &action] {
     if (fill->count() > 0) a->inputs.fill = a->fill;
     action = [a] { return run_run(*a); };

@@ -29,7 +29,7 @@ HLO
 exits 0 "Examples:" "$hloc" --help
 exits 0 "StableHLO" "$hloc" --version
 exits 2 "" "$hloc"
-exits 2 "" "$hloc" frobnicate
+exits 2 "the commands are compile, run" "$hloc" frobnicate
 exits 2 "" "$hloc" compile
 exits 2 "did you mean 'compile'" "$hloc" complie "$work/axpy.hlo"
 exits 2 "did you mean '--fill'" "$hloc" run "$work/axpy.hlo" --fil=1
@@ -39,7 +39,8 @@ exits 0 "axpy" "$hloc" convert "$work/axpy.hlo" -
 exits 0 "stablehlo.add" "$hloc" convert "$work/axpy.hlo" - --to mlir
 exits 0 "f32[100] =" "$hloc" run "$work/axpy.hlo" --fill 1
 exits 0 "2 kernels" bash -c "'$hloc' run '$work/axpy.hlo' --fill 1 --verbose 2>&1 | sed 's/ 1 kernels/ 2 kernels/'"
-exits 1 "parameters" "$hloc" run "$work/axpy.hlo"
+exits 1 "3 parameters (f32[], f32[100], f32[100])" "$hloc" run "$work/axpy.hlo"
+exits 1 "names 1 file" "$hloc" run "$work/axpy.hlo" --input x.npy
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
 exits 0 "host step: cholesky" "$hloc" run "$work/factored.hlo" --fill 1 --verbose
 exits 3 "cholesky" "$hloc" compile "$work/factored.hlo" -o "$work/factored.o"
@@ -54,6 +55,8 @@ exits 0 "wrote" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o"
 ok "the header is there" test -s "$work/axpy.h"
 ok "no undefined symbols" bash -c "[ -z \"\$(nm -u '$work/axpy.o')\" ]"
 exits 3 "can't be written" "$hloc" compile "$work/axpy.hlo" -o "$work/no/such/folder.o"
+exits 3 "can't be written" bash -c "'$hloc' ops >/dev/full"  # more than a buffer
+exits 3 "can't be written" bash -c "'$hloc' targets >/dev/full"
 exits 3 "No space left" bash -c "'$hloc' convert '$work/axpy.hlo' /dev/full"
 ok "a device is written in place" bash -c "'$hloc' convert '$work/axpy.hlo' /dev/null && [ -c /dev/null ]"
 exits 0 "for " "$hloc" compile "$work/axpy.hlo" --emit loops -o -
@@ -64,11 +67,16 @@ exits 0 "" "$hloc" compile "$work/axpy.hlo" --emit asm -o "$work/axpy.s"
 ok "the listing assembles" as -o "$work/listing.o" "$work/axpy.s"
 exits 0 "compile_ms" "$hloc" bench "$work/axpy.hlo" --json
 exits 0 "1 passed, 0 failed, 0 skipped" "$hloc" check "$work/axpy.hlo"
+mkdir "$work/empty"
+exits 1 "nothing to check" "$hloc" check "$work/empty"
+exits 1 "nothing to check" "$hloc" check "$work/axpy.hlo" --form mlir
 exits 1 "0 passed, 1 failed, 0 skipped" "$hloc" check <(echo "HloModule broken ENTRY") --form hlo
 exits 2 "did you mean 'mul-one'" "$hloc" opt "$work/axpy.hlo" --passes=simplify --disable-rule mulone
 exits 2 "did you mean 'fold'" "$hloc" opt "$work/axpy.hlo" --passes=simplify --disable-pass fodl
 exits 2 "not a pass" "$hloc" opt "$work/axpy.hlo" --passes=canonicol
-exits 0 "mul-one" "$hloc" rules
+exits 2 "did you mean 'canonical'" "$hloc" opt "$work/axpy.hlo" --passes=canonical --disable-pass canonicol
+exits 2 "did you mean 'mul-one'" "$hloc" opt "$work/axpy.hlo" --passes=simplify --disable-rule mul-on
+exits 0 "x - x => 0 [integers]" "$hloc" rules
 exits 0 "simplify" "$hloc" passes
 exits 0 "dot_general" "$hloc" ops
 exits 0 "native" "$hloc" targets

@@ -12,12 +12,13 @@ cat >"$work/embed.cpp" <<'CPP'
 int main() {
   auto module = hloc::read("HloModule twice\nENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }\n");
   if (!module) return std::fputs(module.error().render().c_str(), stderr), 1;
-  auto program = hloc::compile(*module);
+  auto program = hloc::compile(*module, {.target = "native"});
   if (!program) return std::fputs(program.error().render().c_str(), stderr), 1;
   float x[3] = {1, 2, 3}, y[3] = {};
   std::span<const std::byte> in[] = {std::as_bytes(std::span(x))};
   std::span<std::byte> out[] = {std::as_writable_bytes(std::span(y))};
   if (auto done = program->call(in, out); !done) return std::fputs(done.error().render().c_str(), stderr), 1;
+  if (hloc::compile_object(*module, "no name")) return std::fputs("a symbol that is no name was taken\n", stderr), 1;
   std::printf("%g %g %g\n", y[0], y[1], y[2]);
 }
 CPP
@@ -25,6 +26,7 @@ ok "install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
 pc=$(find "$work/root" -name hloc.pc)
 ok "hloc.pc is there" test -n "$pc"
 export PKG_CONFIG_SYSROOT_DIR=$work/root PKG_CONFIG_PATH=$(dirname "$pc")
-ok "it compiles and links" bash -c "g++ -std=c++20 -o '$work/embed' '$work/embed.cpp' \$(pkg-config --cflags --libs --static hloc)"
+ok "it compiles and links" bash -c "g++ -std=c++20 -Wall -Wextra -Werror -o '$work/embed' '$work/embed.cpp' \$(pkg-config --cflags --libs --static hloc)"
+exits 1 "" grep Requires "$pc"  # only the standard library and threads
 exits 0 "2 4 6" env LD_LIBRARY_PATH="$(dirname "$(dirname "$pc")")" "$work/embed"
 finish

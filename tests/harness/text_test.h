@@ -53,8 +53,6 @@ TextOutcome run_native(const TextTest&);
 TextOutcome run_loops_text(const TextTest&);
 TextOutcome run_machine_text(const TextTest&);
 
-// Leaves of results as "f32[3]{0} {1, 2, nan}" lines.
-Result<std::string> evaluate_to_text(const Module& module, const std::string& target);
 // Compares two modules on the same inputs by the evaluator; the text of the first difference.
 std::optional<std::string> compare_by_evaluation(const Module& before, const Module& after);
 

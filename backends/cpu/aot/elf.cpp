@@ -128,7 +128,8 @@ class ElfWriter {
     symbols.push_back({0, symbol_section, 0, text, 0, 0});
     symbols.push_back({0, symbol_section, 0, rodata, 0, 0});
     for (size_t n = 0; n < code_.data.size(); n++) {
-      symbols.push_back({add_name(names_, code_.data[n].name), symbol_object, 0, rodata, data_offsets_[n], code_.data[n].bytes.size()});
+      const machine::NamedData& d = code_.data[n];
+      symbols.push_back({add_name(names_, d.name), symbol_object, 0, rodata, data_offsets_[n], d.bytes.size()});
     }
     for (bool global : {false, true}) {
       if (global) sections_[symtab].info = static_cast<uint32_t>(symbols.size());
@@ -155,7 +156,9 @@ class ElfWriter {
     sections_[rela_text].entry_size = sizeof(RelaEntry);
     for (const Relocation& r : code_.relocations) {
       bool in_text = r.target == Relocation::Target::function;
-      uint64_t offset = in_text ? code_.functions[r.index].offset : r.target == Relocation::Target::data ? data_offsets_[r.index] : 0;
+      uint64_t offset = in_text                                   ? code_.functions[r.index].offset
+                        : r.target == Relocation::Target::data ? data_offsets_[r.index]
+                                                               : 0;
       uint64_t symbol = in_text ? 1 : 2;  // of the section
       RelaEntry e{r.offset, symbol << 32 | relocation_pc32, r.addend + static_cast<int64_t>(offset)};
       append(&e, 1);
@@ -194,7 +197,8 @@ class ElfWriter {
 Result<std::vector<std::byte>> write_elf(const ObjectCode& code) {
   HLOC_CHECK(code.isa == machine::Isa::x86_64, "relocations of other machines are not known here");
   if (!code.externals.empty()) {
-    return error(ErrorKind::target, fmt::format("the object would need '{}' from outside; object files stand alone", code.externals[0]));
+    return error(ErrorKind::target,
+                 fmt::format("the object would need '{}' from outside; object files stand alone", code.externals[0]));
   }
   return ElfWriter(code).write();
 }

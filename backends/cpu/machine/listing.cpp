@@ -13,7 +13,8 @@ class ListingWriter {
  public:
   explicit ListingWriter(const ObjectCode& code) : code_(code) {
     relocations_ = code.relocations;
-    std::sort(relocations_.begin(), relocations_.end(), [](const Relocation& a, const Relocation& b) { return a.offset < b.offset; });
+    std::sort(relocations_.begin(), relocations_.end(),
+              [](const Relocation& a, const Relocation& b) { return a.offset < b.offset; });
   }
 
   std::string write() {

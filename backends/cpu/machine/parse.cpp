@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -29,8 +30,8 @@ class MachineParser {
       block_ids_.clear();
       placed_.clear();
       function();
-      for (const Function& other : all) {
-        if (other.name == f_.name) fail(places_.function.begin, places_.function.end, fmt::format("there are two functions @{}", f_.name));
+      if (!names_.insert(f_.name).second) {
+        fail(places_.function.begin, places_.function.end, fmt::format("there are two functions @{}", f_.name));
       }
       if (error_) break;
       if (Result<void> ok = verify(f_, &places_); !ok) return std::move(ok).error();
@@ -80,8 +81,13 @@ class MachineParser {
   std::string_view number_text() {
     skip();
     size_t begin = at_;
-    auto exponent = [&] { return at_ > begin && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E') && text_.substr(begin, 2) != "0x"; };
-    while (at_ < text_.size() && (word_char(text_[at_]) || ((text_[at_] == '-' || text_[at_] == '+') && (at_ == begin || exponent())))) {
+    auto sign_may_follow = [&] {
+      if (at_ == begin) return true;
+      return (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E') && text_.substr(begin, 2) != "0x";
+    };
+    while (at_ < text_.size()) {
+      bool sign = text_[at_] == '-' || text_[at_] == '+';
+      if (sign ? !sign_may_follow() : !word_char(text_[at_])) break;
       at_++;
     }
     return text_.substr(begin, at_ - begin);
@@ -465,6 +471,7 @@ class MachineParser {
   std::string_view text_;
   size_t at_ = 0;
   std::optional<Diagnostic> error_;
+  std::unordered_set<std::string> names_;  // of the functions so far
   Function f_;
   Places places_;
   std::unordered_map<std::string, BlockId> block_ids_;

@@ -74,7 +74,8 @@ size_t code_estimate(const std::vector<Function>& functions) {
 void settle_local_calls(ObjectCode& out) {
   std::erase_if(out.relocations, [&](const Relocation& r) {
     if (r.target != Relocation::Target::function) return false;
-    auto distance = static_cast<int32_t>(static_cast<int64_t>(out.functions[r.index].offset) + r.addend - static_cast<int64_t>(r.offset));
+    uint64_t target = out.functions[r.index].offset + static_cast<uint64_t>(r.addend);
+    auto distance = static_cast<uint32_t>(target - r.offset);
     std::memcpy(out.text.data() + r.offset, &distance, sizeof distance);
     return true;
   });
@@ -93,7 +94,8 @@ bool emit_all(const std::vector<Function>& functions, const std::vector<machine:
       emitter.function(functions[n], allocations[n], listing);
       for (size_t r = first; r < out.relocations.size(); r++) {
         Relocation& relocation = out.relocations[r];
-        if (relocation.target == Relocation::Target::external) symbols.resolve(relocation, functions[n].symbols[relocation.index], out);
+        if (relocation.target != Relocation::Target::external) continue;
+        symbols.resolve(relocation, functions[n].symbols[relocation.index], out);
       }
     }
     const auto* code = reinterpret_cast<const std::byte*>(emitter.getCode());

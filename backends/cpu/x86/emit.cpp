@@ -21,7 +21,8 @@ bool touches_wide_vectors(const Function& f) {
     for (const Inst& i : f.blocks[b].insts) {
       if (i.lanes && (i.vtype().bytes() > 16 || (i.from != ElementType::invalid && byte_width(i.from) * i.lanes > 16))) return true;
       if (i.op == Op::VPart && i.vtype().bytes() * (i.imm + 1) > 16) return true;
-      if ((i.op == Op::Reload && i.dst.reg_class() != RegClass::general) || (i.op == Op::Spill && i.a.reg_class() != RegClass::general)) return true;
+      Reg spilled = i.op == Op::Spill ? i.a : i.op == Op::Reload ? i.dst : Reg{};
+      if (spilled && spilled.reg_class() != RegClass::general) return true;
     }
   }
   return false;
@@ -34,7 +35,9 @@ std::vector<bool> innermost_loop_heads(const Function& f) {
   std::vector<bool> is_head(f.order.size()), innermost(f.order.size());
   size_t last_head = f.order.size();  // of the heads so far in layout order, the last
   for (size_t n = 0; n < f.order.size(); n++) {
-    for (machine::BlockId to : machine::successors(f.blocks[f.order[n]].insts.back())) is_head[place[to]] = is_head[place[to]] || place[to] <= n;
+    for (machine::BlockId to : machine::successors(f.blocks[f.order[n]].insts.back())) {
+      if (place[to] <= n) is_head[place[to]] = true;
+    }
   }
   for (size_t n = 0; n < f.order.size(); n++) {
     if (is_head[n]) last_head = n;

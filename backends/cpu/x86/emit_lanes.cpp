@@ -180,8 +180,10 @@ void Emitter::emit_vector_compare(const Inst& i) {
   }
   // AVX2 has equal and (signed) greater; `legalise` leaves eq, gt and lt.
   using Compare = void (CodeGenerator::*)(const Xmm&, const Xmm&, const Operand&);
-  static constexpr Compare equal[] = {&CodeGenerator::vpcmpeqb, &CodeGenerator::vpcmpeqw, &CodeGenerator::vpcmpeqd, &CodeGenerator::vpcmpeqq};
-  static constexpr Compare greater[] = {&CodeGenerator::vpcmpgtb, &CodeGenerator::vpcmpgtw, &CodeGenerator::vpcmpgtd, &CodeGenerator::vpcmpgtq};
+  static constexpr Compare equal[] = {&CodeGenerator::vpcmpeqb, &CodeGenerator::vpcmpeqw,
+                                      &CodeGenerator::vpcmpeqd, &CodeGenerator::vpcmpeqq};
+  static constexpr Compare greater[] = {&CodeGenerator::vpcmpgtb, &CodeGenerator::vpcmpgtw,
+                                        &CodeGenerator::vpcmpgtd, &CodeGenerator::vpcmpgtq};
   Xmm d = v(i.dst, i);
   if (i.cond == Cond::lt) (this->*greater[size])(d, v(i.b, i), a);
   else (this->*(i.cond == Cond::eq ? equal : greater)[size])(d, a, b_operand(i));

@@ -137,17 +137,13 @@ void Emitter::emit_arithmetic(const Inst& i) {
     else three_float(i, &Emitter::vmulps, &Emitter::vmulpd, &Emitter::vmulss, &Emitter::vmulsd);
     return;
   }
-  if (i.op == Op::VMul) {
-    if (width == 8) three(&Emitter::vpmullq, i);
-    else width == 2 ? three(static_cast<void (CodeGenerator::*)(const Xmm&, const Xmm&, const Operand&)>(&CodeGenerator::vpmullw), i)
-                    : three(static_cast<void (CodeGenerator::*)(const Xmm&, const Xmm&, const Operand&)>(&CodeGenerator::vpmulld), i);
-    return;
-  }
   using Packed = void (CodeGenerator::*)(const Xmm&, const Xmm&, const Operand&);
-  static constexpr Packed add_or_sub[2][4] = {
+  static constexpr Packed methods[3][4] = {
       {&CodeGenerator::vpaddb, &CodeGenerator::vpaddw, &CodeGenerator::vpaddd, &CodeGenerator::vpaddq},
-      {&CodeGenerator::vpsubb, &CodeGenerator::vpsubw, &CodeGenerator::vpsubd, &CodeGenerator::vpsubq}};
-  three(add_or_sub[i.op == Op::VSub][__builtin_ctz(static_cast<unsigned>(width))], i);
+      {&CodeGenerator::vpsubb, &CodeGenerator::vpsubw, &CodeGenerator::vpsubd, &CodeGenerator::vpsubq},
+      {nullptr, &CodeGenerator::vpmullw, &CodeGenerator::vpmulld, &CodeGenerator::vpmullq}};
+  int row = i.op == Op::VAdd ? 0 : i.op == Op::VSub ? 1 : 2;
+  three(methods[row][__builtin_ctz(static_cast<unsigned>(width))], i);
 }
 
 void Emitter::emit_min_max(const Inst& i) {

@@ -62,7 +62,8 @@ void permute_bytes(const Expansion& x) {
   VType t{ElementType::u8, x.i.lanes};
   Reg result;
   for (int block = 0; block * 16 < x.i.lanes; block++) {
-    Reg table = x.i.lanes == 32 ? b.vblocks(t, x.i.a, x.i.a, {block, block}) : b.vblocks(t, x.i.a, x.i.a, {block, block, block, block});
+    Reg table = x.i.lanes == 32 ? b.vblocks(t, x.i.a, x.i.a, {block, block})
+                                : b.vblocks(t, x.i.a, x.i.a, {block, block, block, block});
     // i ^ (block * 16) is below 16 just for this block; adding 0x70 turns everything else's top bit on.
     Reg inside = block == 0 ? x.i.b : b.vxor(t, x.i.b, b.vconst_bits(t, static_cast<uint64_t>(block * 16)));
     Reg found = b.vtable(t, table, b.vadd(t, inside, b.vconst_bits(t, 0x70)));
