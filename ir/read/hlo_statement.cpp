@@ -55,7 +55,7 @@ HloReader::Progress HloReader::statement(HloScope& scope) {
   }
   if (!lex_.expect('=', "'=' after an instruction's name")) return Progress::failed;
   scope.name_hash = HloNames::hash_of(name);
-  scope.names.prefetch(scope.name_hash);
+  scope.names.prefetch(scope.name_hash, lex_);
   if (!open_instruction(scope, name) || !operands(scope)) return Progress::failed;
   const HloOpen& open = scope.open.back();
   if (open.op != Op::Parameter && open.op != Op::Constant) scope.known_attr = interned_default(open.op);
