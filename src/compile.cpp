@@ -71,7 +71,6 @@ Result<Lowered> lower(const Module& module, const CompileOptions& options) {
   Lowered out;
   auto backend = backends::find_backend(options.target);
   if (!backend) return backend.error();
-  if (auto known = check_switches(options); !known) return known.error();
   out.backend = *backend;
   auto facts = out.backend->facts(options.target);
   if (!facts) return facts.error();
