@@ -29,7 +29,7 @@ HLO
 exits 0 "Examples:" "$hloc" --help
 exits 0 "StableHLO" "$hloc" --version
 exits 2 "" "$hloc"
-exits 2 "the commands are compile, run" "$hloc" frobnicate
+exits 2 "commands: compile, run" "$hloc" frobnicate
 exits 2 "" "$hloc" compile
 exits 2 "did you mean 'compile'" "$hloc" complie "$work/axpy.hlo"
 exits 2 "did you mean '--fill'" "$hloc" run "$work/axpy.hlo" --fil=1
