@@ -7,6 +7,7 @@
 #include "ir/print/stablehlo_printer.h"
 #include "ir/read/stablehlo_dot.h"
 #include "ir/read/stablehlo_tree.h"
+#include "ir/support/braces.h"
 
 namespace hloc::ir {
 
@@ -77,6 +78,11 @@ std::string mlir_precision_attributes(const std::vector<Precision>& precision) {
   return "[" + out + "]";
 }
 
+// A dictionary as it is; JSON, which MLIR does not read, and text as a string.
+std::string mlir_backend_config(const FrontendAttribute& config) {
+  return config.braced && is_mlir_dictionary(config.value) ? config.value : mlir_quoted(config.value);
+}
+
 // What is no part of the op itself: extras, and `more` entries in front. Empty when there is nothing to say.
 std::string StableHloPrinter::dictionary(Value v, std::vector<std::string> entries) {
   if (const Extras* e = v->extras) {
@@ -87,7 +93,7 @@ std::string StableHloPrinter::dictionary(Value v, std::vector<std::string> entri
       frontend += fmt::format("{}{} = {}", frontend.empty() ? "" : ", ", mlir::symbol_text(a.key), mlir_quoted(a.value));
     }
     if (e->backend_config && v->op != Op::CustomCall)
-      entries.push_back("mhlo.backend_config = " + (e->backend_config->braced ? e->backend_config->value : mlir_quoted(e->backend_config->value)));
+      entries.push_back("mhlo.backend_config = " + mlir_backend_config(*e->backend_config));
     if (!frontend.empty()) entries.push_back("mhlo.frontend_attributes = {" + frontend + "}");
     if (e->sharding) {
       std::string text;

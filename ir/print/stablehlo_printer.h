@@ -132,6 +132,7 @@ std::string mlir_list(const Ints& values);                            // [0, 1]
 std::string mlir_array(const Ints& values);                           // array<i64: 0, 1>
 std::string mlir_pairs(const std::vector<Ints>& rows);                // dense<[[0, 1]]> : tensor<1x2xi64>
 std::string mlir_quoted(std::string_view text);
+std::string mlir_backend_config(const FrontendAttribute& config);     // {a = 1 : i32} or "…"
 std::string mlir_symbol(std::string_view name);                       // @name, @"odd name"
 std::string mlir_conv_dims(const ConvDims& dims);                        // [b, 0, f]x[0, i, o]->[b, 0, f]
 std::string mlir_algorithm(DotAlgorithm algorithm);                   // <lhs_precision_type = …>

@@ -191,7 +191,7 @@ void StableHloPrinter::op_custom_call(Value v) {
   auto version = std::find(std::begin(versions), std::end(versions), a.api_version);
   if (version != std::end(versions) && version != versions + 1) more.push_back(fmt::format("api_version = {} : i32", version - std::begin(versions)));
   if (v->extras && v->extras->backend_config)
-    more.push_back("backend_config = " + (v->extras->backend_config->braced ? v->extras->backend_config->value : mlir_quoted(v->extras->backend_config->value)));
+    more.push_back("backend_config = " + mlir_backend_config(*v->extras->backend_config));
   if (v->callee_count != 0) {
     std::string list;
     for (const Computation* c : v->callees()) list += (list.empty() ? "" : ", ") + mlir_symbol(function_names_[c]);

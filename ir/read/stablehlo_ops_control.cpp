@@ -6,6 +6,7 @@
 
 #include "ir/print/print.h"
 #include "ir/read/stablehlo_ops.h"
+#include "ir/support/braces.h"
 
 namespace hloc::ir::mlir {
 namespace {
@@ -118,7 +119,7 @@ bool custom_call_config(PieceBuilder& b, const Operation& op, std::optional<Fron
     if (!config || out) continue;
     if (config->kind == Attribute::dictionary) out = FrontendAttribute{"", to_text(config->entries), true};
     else if (config->kind != Attribute::string) return b.fail(config->loc, "'backend_config' must be a string or a dictionary");
-    else if (!config->text.empty()) out = FrontendAttribute{"", config->text, false};
+    else if (!config->text.empty()) out = FrontendAttribute{"", config->text, is_braced(config->text)};
   }
   return true;
 }

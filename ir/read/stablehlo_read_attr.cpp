@@ -7,6 +7,7 @@
 #include "ir/read/hlo_sharding.h"
 #include "ir/read/stablehlo_build.h"
 #include "ir/read/stablehlo_dense.h"
+#include "ir/support/braces.h"
 
 namespace hloc::ir::mlir {
 namespace {
@@ -184,15 +185,14 @@ Extras PieceBuilder::extras_of(std::span<const NamedAttribute* const> attributes
     if (a->name == "mhlo.frontend_attributes" && a->value.kind == Attribute::dictionary) {
       for (const NamedAttribute& entry : a->value.entries) {
         const std::string& text = entry.value.text;
-        bool braced = text.size() > 1 && text.front() == '{' && text.back() == '}';
-        extras.frontend_attributes.push_back({entry.name, entry.value.kind == Attribute::string ? text : to_text(entry.value), braced});
+        extras.frontend_attributes.push_back({entry.name, entry.value.kind == Attribute::string ? text : to_text(entry.value), is_braced(text)});
       }
     } else if (a->name == "mhlo.sharding" && a->value.text.starts_with('{')) {
       read_sharding_text(a->value, extras.sharding);
     } else if (a->name == "mhlo.backend_config" && a->value.kind == Attribute::dictionary) {
       extras.backend_config = FrontendAttribute{"", to_text(a->value), true};
     } else if (a->name == "mhlo.backend_config" && a->value.kind == Attribute::string) {
-      extras.backend_config = FrontendAttribute{"", a->value.text, false};
+      extras.backend_config = FrontendAttribute{"", a->value.text, is_braced(a->value.text)};
     } else {
       extras.unknown.emplace_back(a->name, to_text(a->value));
     }
