@@ -179,8 +179,16 @@ bool split_by_division(Kernel& kernel, Loop& loop) {
   return true;
 }
 
+// Whether the loop touches a local buffer that statements outside it touch too.
+bool shares_locals(const Kernel& kernel, const Loop& loop) {
+  std::vector<int64_t> inside = uses_in(kernel, loop.body), all = uses_in(kernel, kernel.body);
+  for (size_t b = 0; b < inside.size(); ++b)
+    if (kernel.buffers[b].role == BufferRole::local && inside[b] > 0 && inside[b] != all[b]) return true;
+  return false;
+}
+
 void make_parallel(Kernel& kernel, Loop& loop) {
-  if (!is_independent(kernel, loop, SideBySide::threads)) return;
+  if (shares_locals(kernel, loop) || !is_independent(kernel, loop, SideBySide::threads)) return;
   while (split_by_division(kernel, loop)) continue;
   int64_t work = std::max<int64_t>(work_of(loop.body), 1);
   int64_t grain = std::max<int64_t>(1, work_per_chunk / work);
