@@ -20,7 +20,11 @@ double array_bytes(Type type) {
   return sum;
 }
 
-double array_count(Type type) { return type.is_array() ? static_cast<double>(type.count()) : 0; }
+// Of a reduction with several results, which have one shape: the elements of one.
+double array_count(Type type) {
+  if (type.is_tuple() && type.tuple_size() > 0) type = type.element_type(0);
+  return type.is_array() ? static_cast<double>(type.count()) : 0;
+}
 
 double operand_bytes(Value v) {
   double sum = 0;
@@ -77,7 +81,7 @@ double flops_per_element(Value v) {
   for (const Weight& w : weights)
     if (w.op == v->op) return w.flops;
   if (v->op == Op::Reduce) {
-    double results = array_count(v->type.is_tuple() ? v->type.element_type(0) : v->type);
+    double results = array_count(v->type);
     return results > 0 ? array_count(v->operand(0)->type) / results : 0;
   }
   return ir::is_elementwise(v->op) ? 1 : 0;

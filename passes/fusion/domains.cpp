@@ -122,6 +122,7 @@ IndexRole index_role(Value v) {
                ? IndexRole::elementwise
                : IndexRole::opaque;
   if (ir::is_elementwise(v->op)) return IndexRole::elementwise;
+  if (v->op == Op::GetTupleElement && v->operand(0)->op == Op::Reduce) return IndexRole::elementwise;
   if (is_map(v->op)) return IndexRole::map;
   if (v->op == Op::Reshape) return IndexRole::reshape;
   if (v->op == Op::Iota) return IndexRole::leaf;
@@ -208,6 +209,7 @@ std::vector<int32_t> GroupLoops::path(int32_t loop) const {
 
 std::optional<Domain> operand_domain(Value user, size_t position, const Domain& at, GroupLoops& loops) {
   Type operand = user->operand(position)->type;
+  if (user->op == Op::GetTupleElement) return std::nullopt;  // one of the results of a reduction, which have one shape
   if (is_scalar_slot(user, position)) return inner_domain(at, operand->dims.size());
   switch (index_role(user)) {
     case IndexRole::elementwise: return std::nullopt;

@@ -128,7 +128,54 @@ bool FusionPlanner::is_member(Value v, uint32_t group) const {
   return false;
 }
 
+// A reduction with several results of which each is taken by itself: its kernel has what is wanted of them as results, or
+// it goes into the kernel that all are wanted in.
+bool FusionPlanner::is_split_reduction(Value v) const {
+  if (v->op != Op::Reduce || !v->type.is_tuple() || pinned_[v->id] || v == computation_.root() || !can_be_kernel(v)) return false;
+  if (user_start_[v->id] == user_start_[v->id + 1]) return false;
+  for (uint32_t i = user_start_[v->id]; i < user_start_[v->id + 1]; ++i)
+    if (computation_.instructions()[users_[i].first]->op != Op::GetTupleElement || pinned_[users_[i].first]) return false;
+  return true;
+}
+
+void FusionPlanner::place_split_reduction(Value v) {
+  std::vector<std::pair<Value, Consumers>> parts;
+  std::vector<Use> uses;
+  bool outside = false;
+  for (uint32_t i = user_start_[v->id]; i < user_start_[v->id + 1]; ++i) {
+    Value part = computation_.instructions()[users_[i].first];
+    parts.emplace_back(part, consumers(part));
+    const Consumers& found = parts.back().second;
+    outside |= found.outside || found.uses.empty();
+    uses.insert(uses.end(), found.uses.begin(), found.uses.end());
+  }
+  bool one_place = !outside && tidy(uses) && uses.size() == 1;
+  Placement place;
+  if (one_place) place = placement(v, uses[0].group, uses);
+  uint32_t id = one_place && !place.refusal ? uses[0].group : FusionPlan::none;
+  for (auto& [part, found] : parts) {
+    if (id == FusionPlan::none) {
+      id = start_group(part);
+    } else if (one_place && !place.refusal) {
+      add_membership(part, id, {uses[0].domain});
+    } else {
+      // One more result of the kernel that the first part began.
+      groups_[id].outputs.push_back(part);
+      plan_.group_of_output[part->id] = id;
+      add_membership(part, id, memberships_[first_member_[parts[0].first->id]].domains);
+    }
+  }
+  std::ranges::sort(groups_[id].members, std::greater<>(), &ir::Instruction::id);
+  uses.clear();
+  for (const auto& part : parts)
+    for (DomainId d : memberships_[first_member_[part.first->id]].domains) uses.push_back({id, d});
+  tidy(uses);
+  join(v, id, uses, place);
+}
+
 void FusionPlanner::place(Value v) {
+  if (v->op == Op::GetTupleElement && is_split_reduction(v->operand(0))) return;  // placed along with the reduction
+  if (is_split_reduction(v)) return place_split_reduction(v);
   bool fits = can_be_kernel(v);
   bool is_shared = v->type.is_array() && v->type.is_static() && !is_repeatable(v) && v->op != Op::Constant;
   Consumers found;

@@ -85,7 +85,7 @@ const char* FusionPlanner::refusal_by_role(Value v, const OpenGroup& group, std:
 
 const char* FusionPlanner::refusal_of_reduction(Value v, const OpenGroup& group, std::span<const Use> uses) const {
   if (group.hero) return "that kernel has a contraction";
-  if (!v->type.is_array()) return "it has several results";
+  if (!v->type.is_array() && uses.size() != 1) return "its results are wanted in several places";
   for (const Use& use : uses) {
     const Domain& d = domains_[use.domain];
     if (!d.at_output && group.loops.rows_around(d) < few_rows && group.loops.root_iterations() > serial_elements)
@@ -110,8 +110,9 @@ void FusionPlanner::find_row_work() {
 // Whether the elements of `v`, long rows behind each, would be made one after the other inside the group, whereas apart
 // they could be dealt out to threads.
 bool FusionPlanner::stops_threads(Value v, const OpenGroup& group, std::span<const Use> uses) const {
-  if (!v->type.is_array() || is_repeatable(v)) return false;
-  double elements = static_cast<double>(v->type.count()), work = row_work_[v->id];
+  if (is_repeatable(v)) return false;
+  ir::Type type = v->type.is_tuple() ? v->type.element_type(0) : v->type;
+  double elements = static_cast<double>(type.count()), work = row_work_[v->id];
   if (elements < few_rows || work < serial_elements || work < short_row * elements) return false;
   return std::ranges::all_of(uses, [&](const Use& use) { return group.loops.rows_around(domains_[use.domain]) < few_rows; });
 }

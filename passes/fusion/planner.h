@@ -95,6 +95,8 @@ class FusionPlanner {
   void place_cheap(ir::Value v, const Consumers& consumers);
   void place_work(ir::Value v, const Consumers& consumers);
   void place_outside(ir::Value v);
+  bool is_split_reduction(ir::Value v) const;
+  void place_split_reduction(ir::Value v);
   DomainId add_domain(Domain domain);
   bool is_member(ir::Value v, uint32_t group) const;
 
