@@ -216,7 +216,10 @@ void FusionPlanner::place_work(Value v, const Consumers& found) {
   else if (found.uses.front().group != found.uses.back().group) place.refusal = "several kernels read it";
   else place = placement(v, found.uses.front().group, found.uses);
   if (!place.refusal) return join(v, found.uses.front().group, found.uses, place);
-  remark("keep", v, fmt::format("a kernel of its own: {} ({})", place.refusal, numbers(place.cost)));
+  if (context_.remarks) {
+    std::string weighed = place.cost.saved_bytes > 0 ? fmt::format(" ({})", numbers(place.cost)) : "";
+    remark("keep", v, fmt::format("a kernel of its own: {}{}", place.refusal, weighed));
+  }
   if (is_rename(v)) place_outside(v);
   else start_group(v);
 }
