@@ -40,8 +40,12 @@ Placement FusionPlanner::placement(Value v, uint32_t id, std::span<const Use> us
   out.refusal = refusal_by_place(v, group, uses);
   if (!out.refusal) out.refusal = refusal_by_role(v, group, uses);
   if (!out.refusal && stops_threads(v, group, uses)) out.refusal = "apart, its rows can be dealt out to threads";
+  if (!out.refusal && out.cost.repeated_flops > 0 && over_dot_[v->id]) out.refusal = "the epilogue of a contraction computes it once";
   if (out.refusal) return out;
-  if (out.cost.keeping_pays()) out.row = row_dims(v, group, uses);
+  // What is kept spares the work behind it too; whether that work may be repeated is decided for each of its ops.
+  JoinCost with_chain = out.cost;
+  with_chain.repeated_bytes *= std::max(1.0, chain_flops_[v->id] / std::max(1.0, flops_per_element(v)));
+  if (with_chain.keeping_pays()) out.row = row_dims(v, group, uses);
   if (out.row) return out;
   if (!out.cost.pays()) out.refusal = "computing it again costs more than reading it";
   return out;
@@ -104,6 +108,26 @@ void FusionPlanner::find_row_work() {
     for (Value operand : v->operands()) work = std::max(work, row_work_[operand->id]);
     if (role == IndexRole::reduce && v->operand(0)->type.is_array() && v->operand(0)->type.is_static())
       work = std::max(work, static_cast<double>(v->operand(0)->type.count()));
+  }
+}
+
+// Elementwise work by the length of the chain it ends, and whether that begins with a contraction whose result nobody else reads.
+void FusionPlanner::find_chains() {
+  constexpr double most_flops = 1e6;
+  chain_flops_.assign(computation_.size(), 0);
+  over_dot_.assign(computation_.size(), false);
+  for (Value v : computation_.instructions()) {
+    if (!live_[v->id]) continue;
+    if (v->op == Op::Dot) over_dot_[v->id] = true;
+    if (!ir::is_elementwise(v->op)) continue;
+    double flops = flops_per_element(v);
+    for (Value operand : v->operands()) {
+      flops += chain_flops_[operand->id];
+      bool is_only_user = user_start_[operand->id] + 1 == user_start_[operand->id + 1];
+      bool same_shape = operand->type.is_array() && v->type.is_array() && operand->type.sizes() == v->type.sizes();
+      if (over_dot_[operand->id] && is_only_user && same_shape) over_dot_[v->id] = true;
+    }
+    chain_flops_[v->id] = std::min(flops, most_flops);
   }
 }
 

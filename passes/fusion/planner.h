@@ -77,6 +77,7 @@ class FusionPlanner {
     find_users();
     find_pinned();
     find_row_work();
+    find_chains();
     auto instructions = computation_.instructions();
     for (size_t i = instructions.size(); i-- > 0;)
       if (live_[i]) place(instructions[i]);
@@ -106,6 +107,7 @@ class FusionPlanner {
   const char* refusal_by_role(ir::Value v, const OpenGroup& group, std::span<const Use> uses) const;
   const char* refusal_of_reduction(ir::Value v, const OpenGroup& group, std::span<const Use> uses) const;
   void find_row_work();
+  void find_chains();
   bool stops_threads(ir::Value v, const OpenGroup& group, std::span<const Use> uses) const;
   std::optional<ir::Ints> row_dims(ir::Value v, const OpenGroup& group, std::span<const Use> uses) const;
   double evaluations(std::span<const Use> uses) const;
@@ -131,6 +133,8 @@ class FusionPlanner {
   PassContext& context_;
   std::vector<bool> live_, pinned_;
   std::vector<double> row_work_;                         // by id
+  std::vector<double> chain_flops_;                      // by id: of an element, with the elementwise work behind it
+  std::vector<bool> over_dot_;                           // by id: could be a contraction's epilogue
   std::vector<uint32_t> user_start_;                     // by id: range of users_
   std::vector<std::pair<uint32_t, uint32_t>> users_;     // (user's id, operand position)
   std::vector<OpenGroup> groups_;
