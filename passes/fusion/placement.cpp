@@ -185,8 +185,8 @@ double elementwise_flops(const std::vector<Value>& members) {
 bool writes_parts(Value v) { return v->op == Op::Concatenate || index_role(v) == IndexRole::update || index_role(v) == IndexRole::opaque; }
 
 std::span<const Use> uses_of(const std::vector<Use>& uses, uint32_t group) {
-  auto range = std::ranges::equal_range(uses, group, {}, &Use::group);
-  return {range.begin(), range.end()};
+  auto begin = std::ranges::lower_bound(uses, group, {}, &Use::group), end = std::ranges::upper_bound(uses, group, {}, &Use::group);
+  return {begin, end};
 }
 
 }  // namespace

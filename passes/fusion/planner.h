@@ -11,6 +11,7 @@
 #include "passes/fusion/cost.h"
 #include "passes/fusion/domains.h"
 #include "passes/fusion/groups.h"
+#include "passes/rebuild.h"
 
 namespace hloc::passes {
 
