@@ -8,6 +8,7 @@
 #include "ir/support/check.h"
 #include "passes/buffers/leaves.h"
 #include "passes/buffers/step_kind.h"
+#include "passes/buffers/cells.h"
 #include "passes/fusion/access.h"
 
 namespace hloc::plan {
@@ -140,7 +141,7 @@ void SymbolicRun::write(const Region& r, Symbol s) {
 Result<void> SymbolicRun::check_place(BufferId id) const {
   const Buffer& b = program_.buffers[id];
   if (b.storage != Storage::arena || b.bytes() == 0) return {};
-  if (b.offset < 0 || b.offset % std::max<int64_t>(target_.buffer_alignment, 1) != 0 || b.offset + b.bytes() > program_.arena_bytes)
+  if (b.offset < 0 || b.offset % passes::alignment_of(b.bytes(), std::max<int64_t>(target_.buffer_alignment, 1)) != 0 || b.offset + b.bytes() > program_.arena_bytes)
     return wrong(nullptr, fmt::format("buffer b{} '{}' at {} is misplaced in an arena of {} bytes", id, b.name, b.offset,
                                       program_.arena_bytes));
   return {};
@@ -195,9 +196,8 @@ Result<void> SymbolicRun::check_inputs(const Step& step, const Activation& a, Va
 
 Result<void> SymbolicRun::check_overlaps(const Step& step, const KernelStep* kernel, const std::vector<BufferId>& inputs,
                                          const std::vector<BufferId>& outputs) {
-  std::vector<bool> identity;
-  if (kernel && kernel->fusion->as<ir::FusionAttr>().kind == ir::FusionKind::kLoop)
-    identity = passes::identity_parameters(kernel->fusion->callee(0));
+  std::vector<bool> may;
+  if (kernel) may = passes::overwritable_parameters(kernel->fusion->callee(0));
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     Region out = region(outputs[o]);
     if (out.space < 0 || program_.buffers[outputs[o]].storage == Storage::parameter) return wrong(&step, "writes what is read only");
@@ -206,7 +206,7 @@ Result<void> SymbolicRun::check_overlaps(const Step& step, const KernelStep* ker
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       if (!out.overlaps(region(inputs[i]))) continue;
       bool listed = kernel && std::ranges::find(kernel->in_place, std::pair(i, o)) != kernel->in_place.end();
-      if (!listed || !(out == region(inputs[i])) || identity.empty() || !identity[i])
+      if (!listed || !(out == region(inputs[i])) || may.empty() || !may[i])
         return wrong(&step, fmt::format("writes over its input b{} although it may not", inputs[i]));
     }
   }

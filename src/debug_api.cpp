@@ -24,6 +24,25 @@ std::vector<std::string> pipeline() {
   return out;
 }
 
+Result<std::vector<Decision>> explain(const Module& module, const CompileOptions& options) {
+  return at_the_edge([&]() -> Result<std::vector<Decision>> {
+    if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();
+    auto backend = backends::find_backend(options.target);
+    if (!backend) return backend.error();
+    auto target = (*backend)->facts(options.target);
+    if (!target) return target.error();
+    std::vector<passes::Remark> remarks;
+    passes::PassContext context{*target, options.disabled_rules, &remarks};
+    passes::RunOptions run;
+    run.disabled_passes = options.disabled_passes;
+    if (auto done = passes::run_passes(module.ir(), passes::pipeline(), context, run); !done) return done.error();
+    std::vector<Decision> out;
+    for (passes::Remark& r : remarks)
+      out.push_back({std::move(r.pass), std::move(r.rule), std::move(r.computation), std::move(r.instruction), std::move(r.text)});
+    return out;
+  });
+}
+
 Result<Culprit> bisect(const Module& module, std::span<const std::span<const std::byte>> inputs, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<Culprit> {
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();

@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
   hloc::cli::add_bench(app, action);
   hloc::cli::add_convert(app, action);
   hloc::cli::add_opt(app, action);
+  hloc::cli::add_explain(app, action);
   hloc::cli::add_reduce(app, action);
   hloc::cli::add_lists(app, action);
 

@@ -77,6 +77,14 @@ class KernelBuilder {
   // Whether the value may be used in the innermost open block.
   bool is_visible(ValueId v) const { return kernel_.is_constant(v) || is_open(value_places_[v]); }
 
+  // Names the open block at a level, to ask later whether it is that one that is open there still.
+  struct Mark {
+    size_t level = 1;
+    uint32_t serial = 0;
+  };
+  Mark mark(size_t level) const { return {level, blocks_[level - 1].serial}; }
+  bool is_open(Mark m) const { return m.level <= blocks_.size() && blocks_[m.level - 1].serial == m.serial; }
+
   // Whether plain statements alone make the value or index (see Loop): a parallel loop may use it from outside.
   bool is_plain(ValueId v) const { return kernel_.is_constant(v) || value_places_[v].plain; }
   bool is_plain(const Affine& affine) const { return place_of(affine).plain; }

@@ -238,6 +238,7 @@ ValueId Elements::visit(const Request& r) {
   using ir::Op;
   ir::Value v = r.producer.instruction;
   if (!r.producer.type().is_array()) return fail(v, "its result is no array");
+  if (auto dims = row_dims(r)) return from_row(r, *dims);
   if (hero_ && v == hero_->instruction) {
     if (r.at.guards != 0 || (hero_->at && *hero_->at != r.at.index)) hero_->is_usable = false;
     if (!hero_->at) hero_->at = r.at.index;

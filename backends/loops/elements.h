@@ -101,6 +101,13 @@ class Elements {
   };
   using Values = std::vector<ValueId>;
 
+  // A row buffer that stands filled in an open block.
+  struct RowBuffer {
+    BufferId buffer = 0;
+    KernelBuilder::Mark mark;
+  };
+  static constexpr int64_t unbuffered = -1;  // as a producer's leaf: the value itself, not what its row buffer has
+
   static Key key_of(const Request& r);
   std::optional<ValueId> known(const Request& r) const;
   ValueId need(ir::Value operand, Point at);
@@ -108,6 +115,9 @@ class Elements {
   bool pending() const { return !missing_->empty() || error_; }
   ValueId visit(const Request& r);
   ValueId load(BufferId buffer, const Request& r);
+  std::optional<ir::Ints> row_dims(const Request& r);
+  ValueId from_row(const Request& r, const ir::Ints& row_dims);
+  std::optional<BufferId> fill_row(ir::Value v, const Point& row, const ir::Ints& row_dims);
 
   // Elementwise
   ValueId elementwise(ir::Value v, const Point& at);
@@ -161,6 +171,7 @@ class Elements {
   std::unordered_map<ir::Value, BufferId> buffers_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<IndexId, Origin> origins_;
+  std::unordered_map<Key, RowBuffer, KeyHash> row_buffers_;  // by value and row number
   std::vector<std::vector<Guard>> guard_lists_{{}};
   std::unordered_map<Key, uint32_t, KeyHash> guard_numbers_;
   std::vector<Request>* missing_ = nullptr;

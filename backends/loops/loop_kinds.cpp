@@ -179,8 +179,26 @@ bool split_by_division(Kernel& kernel, Loop& loop) {
   return true;
 }
 
+// By buffer: how many statements of the block use it.
+std::vector<int64_t> uses_in(const Kernel& kernel, const Block& block) {
+  std::vector<int64_t> uses(kernel.buffers.size());
+  for_each_statement(block, [&](const Statement& s) {
+    if (auto* load = s.as<Load>()) ++uses[load->access.buffer];
+    if (auto* store = s.as<Store>()) ++uses[store->access.buffer];
+  });
+  return uses;
+}
+
+// Whether the loop touches a local buffer that statements outside it touch too.
+bool shares_locals(const Kernel& kernel, const Loop& loop) {
+  std::vector<int64_t> inside = uses_in(kernel, loop.body), all = uses_in(kernel, kernel.body);
+  for (size_t b = 0; b < inside.size(); ++b)
+    if (kernel.buffers[b].role == BufferRole::local && inside[b] > 0 && inside[b] != all[b]) return true;
+  return false;
+}
+
 void make_parallel(Kernel& kernel, Loop& loop) {
-  if (!is_independent(kernel, loop, SideBySide::threads)) return;
+  if (shares_locals(kernel, loop) || !is_independent(kernel, loop, SideBySide::threads)) return;
   while (split_by_division(kernel, loop)) continue;
   int64_t work = std::max<int64_t>(work_of(loop.body), 1);
   int64_t grain = std::max<int64_t>(1, work_per_chunk / work);
@@ -219,16 +237,6 @@ void unroll_small(Block& block) {
 struct LoopEffects {
   std::vector<const Access*> stores, loads;  // of buffers that are no inputs
 };
-
-// By buffer: how many statements of the block use it.
-std::vector<int64_t> uses_in(const Kernel& kernel, const Block& block) {
-  std::vector<int64_t> uses(kernel.buffers.size());
-  for_each_statement(block, [&](const Statement& s) {
-    if (auto* load = s.as<Load>()) ++uses[load->access.buffer];
-    if (auto* store = s.as<Store>()) ++uses[store->access.buffer];
-  });
-  return uses;
-}
 
 // Different values of the indices give different addresses: from the smallest coefficient on, each is larger than all that
 // the smaller ones can reach together. An index made from a value inside the loop may be anything. `apart`: not even the

@@ -188,7 +188,7 @@ class FusionLowering {
   void nest(const std::vector<size_t>& group) {
     const Producer& p = parts_.outputs[group[0]];
     if (p.type().count() == 0) return;
-    if (!is_alone(p.instruction)) return elementwise_nest(elements_, outputs(group), nest_key(group[0]));
+    if (!is_alone(p.instruction)) return elementwise_nest(elements_, outputs(group), nest_key(group[0]), !in_place_.empty());
     if (p.instruction->op == ir::Op::Concatenate) {
       for (size_t i : group) concatenate(p.instruction, i);
       return;
@@ -244,18 +244,22 @@ Affine row_major_offset(ir::Type type, const std::vector<Affine>& index) {
   return offset;
 }
 
-void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key) {
+void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key, bool reads_first) {
   ir::Type type = outputs[0].producer.type();
   KernelBuilder& b = e.builder();
   std::vector<Elements::Variable> loops;
   std::vector<Affine> index = e.variables(key, type.sizes(), loops);
   for (const auto& l : loops) b.begin_loop(l.index, l.extent);
   std::vector<ValueId> values;
-  for (const Output& o : outputs) {
-    values.push_back(e.value(o.producer, {index}));
-    if (e.error()) break;
+  auto store = [&](size_t i) {
+    if (!e.error()) b.store(outputs[i].buffer, row_major_offset(type, index), values[i]);
+  };
+  for (size_t i = 0; i < outputs.size() && !e.error(); ++i) {
+    values.push_back(e.value(outputs[i].producer, {index}));
+    if (!reads_first) store(i);
   }
-  for (size_t i = 0; i < values.size() && !e.error(); ++i) b.store(outputs[i].buffer, row_major_offset(type, index), values[i]);
+  if (reads_first)
+    for (size_t i = 0; i < values.size(); ++i) store(i);
   for (size_t i = 0; i < loops.size(); ++i) b.end_loop();
 }
 

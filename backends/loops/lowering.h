@@ -13,7 +13,8 @@ struct Output {
 Affine row_major_offset(ir::Type type, const std::vector<Affine>& index);
 
 // Loops over the common shape of `outputs`; each element is made and stored. `key` is for the splits of these loops.
-void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key);
+// `reads_first`: an output may be the memory of an input, so that all of an element's values are made before one is stored.
+void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key, bool reads_first = false);
 
 // Loops over `part`, which goes into `buffer` (of type `whole`) from `start` on along `dim`.
 struct PartPlace {

@@ -2,6 +2,8 @@
 //
 //   declare a; for i { accumulate a … }; …; declare b; for j { accumulate b … }
 //     → declare a; declare b; for i { accumulate a …; accumulate b … }; …
+//
+// and what one loop stores to a row buffer, the other takes from the register instead.
 #include <algorithm>
 #include <unordered_map>
 
@@ -28,6 +30,7 @@ struct LoopNeeds {
   std::vector<AccId> accumulators;
   size_t last = 0;  // position + 1; 0: nothing of the block
   bool has_effects = false;
+  std::vector<const Access*> loads;  // of buffers that the kernel writes
 };
 
 LoopNeeds needs_of(const Kernel& kernel, const Loop& loop, const MadeAt& made) {
@@ -53,19 +56,55 @@ LoopNeeds needs_of(const Kernel& kernel, const Loop& loop, const MadeAt& made) {
     if (auto* a = s.as<Set>()) accumulator(a->acc);
     if (auto* a = s.as<Get>()) accumulator(a->acc);
     if (auto* l = s.as<Loop>(); l && l->go_on != no_id) accumulator(l->go_on);
-    auto* load = s.as<Load>();
-    n.has_effects |= s.as<Store>() || s.as<Contract>() || (load && kernel.buffers[load->access.buffer].role != BufferRole::input);
+    n.has_effects |= s.as<Store>() || s.as<Contract>();
+    if (auto* load = s.as<Load>(); load && kernel.buffers[load->access.buffer].role != BufferRole::input) n.loads.push_back(&load->access);
   });
   return n;
 }
 
-void rename_index(Kernel& kernel, Block& block, IndexId from, IndexId to) {
-  auto rename = [&](Affine& a) {
-    int64_t c = a.coefficient(from);
-    if (c == 0) return;
-    std::erase_if(a.terms, [from](const Term& t) { return t.index == from; });
-    a += Affine::of(to, c);
+// The address where `index` has another name.
+Affine renamed(const Affine& a, IndexId from, IndexId to) {
+  Affine out = a;
+  int64_t c = out.coefficient(from);
+  if (c == 0) return out;
+  std::erase_if(out.terms, [from](const Term& t) { return t.index == from; });
+  return out += Affine::of(to, c);
+}
+
+// The value that the loop's own block stores where `access` of another loop's iteration of the same number reads.
+ValueId stored_value(const Loop& loop, const Access& access, IndexId other) {
+  if (!access.guards.empty()) return no_id;
+  ValueId found = no_id;
+  for (const Statement& s : loop.body) {
+    auto* store = s.as<Store>();
+    if (!store || store->access.buffer != access.buffer) continue;
+    if (!store->access.guards.empty() || store->access.offset != renamed(access.offset, other, loop.index)) return no_id;
+    found = store->value;
+  }
+  return found;
+}
+
+bool touches(const Statement& statement, BufferId buffer) {
+  bool any = false;
+  auto look = [&](const Statement& s) {
+    if (auto* store = s.as<Store>()) any |= store->access.buffer == buffer;
+    if (auto* load = s.as<Load>()) any |= load->access.buffer == buffer;
+    any |= s.as<Contract>() != nullptr;
   };
+  look(statement);
+  for_each_block(statement, [&](const Block& inner) { for_each_statement(inner, look); });
+  return any;
+}
+
+void replace_values(Block& block, const std::unordered_map<ValueId, ValueId>& map) {
+  auto now = [&map](ValueId& v) {
+    if (auto it = map.find(v); it != map.end()) v = it->second;
+  };
+  for_each_statement(block, [&](Statement& s) { for_each_value_slot(s, now); });
+}
+
+void rename_index(Kernel& kernel, Block& block, IndexId from, IndexId to) {
+  auto rename = [&](Affine& a) { a = renamed(a, from, to); };
   for_each_statement(block, [&](Statement& s) {
     for_each_affine(s, rename);
     if (auto* derive = s.as<Derive>()) rename(kernel.indices[derive->index].of);
@@ -96,16 +135,48 @@ class LoopMerger {
     for (size_t i = needs.last; i < p; ++i) {
       auto* target = block[i].as<Loop>();
       if (!target || target->extent != loop.extent || target->kind != loop.kind || target->grain != loop.grain || target->go_on != no_id) continue;
+      if (!may_take_loads(block, i, p, needs)) continue;
       merge(block, i, p, needs.accumulators, made);
       return true;
     }
     return false;
   }
 
+  // Each load of what the kernel writes must get what the same iteration of the target stores, and nothing between the two
+  // touches that buffer.
+  static bool may_take_loads(const Block& block, size_t target, size_t p, const LoopNeeds& needs) {
+    const Loop &into = *block[target].as<Loop>(), &moved = *block[p].as<Loop>();
+    for (const Access* load : needs.loads) {
+      if (stored_value(into, *load, moved.index) == no_id) return false;
+      for (size_t i = target + 1; i < p; ++i)
+        if (touches(block[i], load->buffer)) return false;
+    }
+    return true;
+  }
+
+  // Loads in the moved body that the target's stores make needless.
+  void forward(Loop& into, Loop& moved) {
+    std::unordered_map<ValueId, ValueId> now;
+    std::erase_if(moved.body, [&](const Statement& s) {
+      auto* load = s.as<Load>();
+      if (!load || kernel_.buffers[load->access.buffer].role == BufferRole::input) return false;
+      now[load->result] = stored_value(into, load->access, moved.index);
+      return true;
+    });
+    if (now.empty()) return;
+    replace_values(moved.body, now);
+    for_each_statement(moved.body, [&](const Statement& s) {
+      auto* derive = s.as<Derive>();
+      if (!derive || kernel_.indices[derive->index].kind != IndexKind::from_value) return;
+      if (auto it = now.find(kernel_.indices[derive->index].value); it != now.end()) kernel_.indices[derive->index].value = it->second;
+    });
+  }
+
   void merge(Block& block, size_t target, size_t p, const std::vector<AccId>& accumulators, MadeAt& made) {
     Loop moved = std::move(*block[p].as<Loop>());
     block.erase(block.begin() + static_cast<std::ptrdiff_t>(p));
     Loop& into = *block[target].as<Loop>();
+    forward(into, moved);
     rename_index(kernel_, moved.body, moved.index, into.index);
     std::move(moved.body.begin(), moved.body.end(), std::back_inserter(into.body));
     std::vector<size_t> late;  // declarations between the two

@@ -25,6 +25,18 @@ void for_each_value(const Statement& statement, F&& f) {
              statement.what);
 }
 
+// The same for the places that hold these values, to put others there.
+template <class F>
+void for_each_value_slot(Statement& statement, F&& f) {
+  auto maybe = [&f](ValueId& v) { if (v != no_id) f(v); };
+  std::visit(Overload{[&](Compute& c) { for (ValueId& v : c.args) maybe(v); },
+                      [&](Load& l) { maybe(l.otherwise); }, [&](Store& s) { f(s.value); },
+                      [](IndexValue&) {}, [](Test&) {}, [](Derive&) {},
+                      [&](Declare& d) { f(d.init); }, [&](Accumulate& a) { f(a.value); },
+                      [&](Set& s) { f(s.value); }, [](Get&) {}, [](Loop&) {}, [](Contract&) {}},
+             statement.what);
+}
+
 // Calls f(affine) for every affine map that the statement itself reads; those of a derived index are in the kernel's table.
 template <class S, class F>
 void for_each_affine(S& statement, F&& f) {

@@ -96,6 +96,15 @@ Result<std::string> emit(const Module& module, std::string_view kind, const Comp
 // Runs passes by name, in this order; each result is verified.
 Result<Module> optimize(const Module& module, std::span<const std::string> passes, const CompileOptions& options = {});
 
+// What the passes of `compile` decided, in their order: rules that fired, calls that were inlined, each fusion that was made
+// or refused with its numbers.
+struct Decision {
+  std::string pass, rule;                // rule: of the pass, for instance "join" or "mul-one"; may be empty
+  std::string computation, instruction;  // by name
+  std::string text;                      // why, and what it saves or costs
+};
+Result<std::vector<Decision>> explain(const Module& module, const CompileOptions& options = {});
+
 // The smallest module, by steps that only take away, for which `still_fails` says yes; it must say so of `module`. Every
 // module it is given verifies. It may be called many times, always from the calling thread.
 Result<Module> shrink(const Module& module, const std::function<bool(const Module&)>& still_fails);

@@ -16,7 +16,9 @@ constexpr int64_t most_bytes = int64_t{1} << 47;
 
 struct ArenaItem {
   CellId cell = 0;
-  int64_t bytes = 0;  // rounded up to the alignment
+  int64_t bytes = 0;
+  int64_t rounded = 0;    // up to the arena's alignment
+  int64_t alignment = 1;
   const std::vector<LiveRange>* ranges = nullptr;
   int64_t offset = 0;
 
@@ -59,8 +61,6 @@ class FreeStretches {
     insert(at, bytes);
   }
 
-  int64_t top() const { return top_; }
-
  private:
   using Places = std::map<int64_t, int64_t>;
   void insert(int64_t at, int64_t bytes) {
@@ -81,16 +81,18 @@ int64_t place_by_time(std::vector<ArenaItem>& items) {
   std::vector<ArenaItem*> by_begin, by_end;
   for (ArenaItem& item : items) by_begin.push_back(&item), by_end.push_back(&item);
   std::stable_sort(by_begin.begin(), by_begin.end(), [](auto* a, auto* b) {
-    return std::pair(a->begin(), -a->bytes) < std::pair(b->begin(), -b->bytes);
+    return std::pair(a->begin(), -a->rounded) < std::pair(b->begin(), -b->rounded);
   });
   std::stable_sort(by_end.begin(), by_end.end(), [](auto* a, auto* b) { return a->end() < b->end(); });
   FreeStretches free;
   size_t ended = 0;
+  int64_t top = 0;
   for (ArenaItem* item : by_begin) {
-    for (; by_end[ended]->end() < item->begin(); ++ended) free.give(by_end[ended]->offset, by_end[ended]->bytes);
-    item->offset = free.take(item->bytes);
+    for (; by_end[ended]->end() < item->begin(); ++ended) free.give(by_end[ended]->offset, by_end[ended]->rounded);
+    item->offset = free.take(item->rounded);
+    top = std::max(top, item->offset + item->bytes);
   }
-  return free.top();
+  return top;
 }
 
 bool alive_together(const ArenaItem& a, const ArenaItem& b) {
@@ -114,7 +116,8 @@ int64_t place_by_size(std::vector<ArenaItem>& items) {
       if (!alive_together(item, *other)) continue;
       int64_t gap = other->offset - free_from;
       if (gap >= item.bytes && gap < best_gap) best = free_from, best_gap = gap;
-      free_from = std::max(free_from, other->offset + other->bytes);
+      int64_t end = (other->offset + other->bytes + item.alignment - 1) / item.alignment * item.alignment;
+      free_from = std::max(free_from, end);
     }
     item.offset = best >= 0 ? best : free_from;
     top = std::max(top, item.offset + item.bytes);
@@ -151,7 +154,7 @@ Result<ArenaLayout> lay_out_arena(const Cells& cells, const std::vector<CellId>&
     int64_t rounded = (cell.bytes + alignment - 1) / alignment * alignment;
     if (__builtin_add_overflow(sum, rounded, &sum) || sum > most_bytes * 1024)
       return error(ErrorKind::memory, "the intermediate values need more bytes than a machine can address; use smaller dimensions");
-    items.push_back({c, rounded, &cell.ranges, 0});
+    items.push_back({c, cell.bytes, rounded, alignment_of(cell.bytes, alignment), &cell.ranges, 0});
   }
   layout.lower_bound = most_alive(cells, used);
   layout.bytes = place_by_time(items);

@@ -2,6 +2,8 @@
 // put into one cell where their live ranges don't meet, so that the copy between them goes away.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <unordered_set>
 #include <vector>
 
@@ -44,6 +46,11 @@ class Cells {
   mutable std::vector<CellId> parent_;       // union-find; by value id, then scratch cells
   std::unordered_set<uint64_t> continued_;   // (from, to): `to` may take over the memory in the very step that reads `from` last
 };
+
+// What the offset of so many bytes in the arena is a multiple of: small buffers need less than a vector's or a line's alignment.
+inline int64_t alignment_of(int64_t bytes, int64_t most) {
+  return std::min<int64_t>(most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(bytes, 1, most)))));
+}
 
 // Where each cell stands in the arena.
 struct ArenaLayout {

@@ -20,7 +20,9 @@ bool is_kernel(Value fusion, const ir::Target& target) {
   for (Value operand : fusion->operands())
     if (!operand->type.is_array()) return false;
   for (Value v : fusion->callee(0).instructions()) {
-    bool free = v->op == Op::Parameter || v->op == Op::Constant || (v->op == Op::Tuple && v == fusion->callee(0).root());
+    bool is_part = v->op == Op::GetTupleElement && v->operand(0)->op == Op::Reduce;
+    bool is_list = v->op == Op::Tuple && v == fusion->callee(0).root();
+    bool free = v->op == Op::Parameter || v->op == Op::Constant || is_part || is_list;
     if (!free && !is_supported(v, target)) return false;
   }
   return true;

@@ -61,6 +61,7 @@ class TreeWriter {
   Result<void> write_instruction(Frame& frame, Value v);
   Result<void> write_constant(Frame& frame, Value v);
   void write_kernel(Frame& frame, Value v);
+  void note_in_place(Value v, const plan::KernelStep& kernel);
   void write_host(Frame& frame, Value v);
   Result<void> write_while(Frame& frame, Value v);
   Result<void> write_conditional(Frame& frame, Value v);
@@ -259,6 +260,22 @@ Result<void> TreeWriter::write_constant(Frame& frame, Value v) {
 
 void drop_tokens(Values& values) { std::erase(values, no_value); }
 
+// Results that may be written over an input. A contraction's epilogue reads and writes each element once, its sum complete.
+void TreeWriter::note_in_place(Value v, const plan::KernelStep& kernel) {
+  auto may = overwritable_parameters(v->callee(0));
+  HLOC_CHECK(may.size() == kernel.inputs.size(), "a kernel has an input for each parameter");
+  Values barred;
+  for (size_t i = 0; i < may.size(); ++i)
+    if (!may[i]) barred.push_back(kernel.inputs[i]);
+  std::sort(barred.begin(), barred.end());
+  for (ValueId output : kernel.outputs)
+    for (size_t i = 0; i < may.size(); ++i) {
+      ValueId input = kernel.inputs[i];
+      bool same_width = byte_width(draft_.values[input].type.element()) == byte_width(draft_.values[output].type.element());
+      if (may[i] && same_width && !std::binary_search(barred.begin(), barred.end(), input)) draft_.in_place.emplace_back(input, output);
+    }
+}
+
 void TreeWriter::write_kernel(Frame& frame, Value v) {
   ++position_;
   for (const Computation* c : v->callees()) budget_ -= static_cast<int64_t>(c->size());  // what it takes to look at the kernel
@@ -269,18 +286,7 @@ void TreeWriter::write_kernel(Frame& frame, Value v) {
   use(kernel.inputs);
   kernel.outputs = new_values(frame, v);
   drop_tokens(kernel.outputs);
-  if (v->as<ir::FusionAttr>().kind == ir::FusionKind::kLoop && kernel.outputs.size() == 1) {
-    // Reductions and contractions are left out: they may keep partial sums in their output.
-    auto identity = identity_parameters(v->callee(0));
-    HLOC_CHECK(identity.size() == kernel.inputs.size(), "a kernel has an input for each parameter");
-    Values barred;
-    for (size_t i = 0; i < identity.size(); ++i)
-      if (!identity[i]) barred.push_back(kernel.inputs[i]);
-    std::sort(barred.begin(), barred.end());
-    for (size_t i = 0; i < identity.size(); ++i)
-      if (identity[i] && !std::binary_search(barred.begin(), barred.end(), kernel.inputs[i]))
-        draft_.in_place.emplace_back(kernel.inputs[i], kernel.outputs[0]);
-  }
+  note_in_place(v, kernel);
   add_step(frame, v, std::move(kernel));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "passes/fusion/domains.h"
 
@@ -193,6 +194,7 @@ Position AccessReader::operand_position(Value v, size_t k, const Position& at) {
       p.guarded = true;
       return p;
     }
+    case IndexRole::gather:
     case IndexRole::leaf:
     case IndexRole::opaque: break;
   }
@@ -246,29 +248,72 @@ std::string_view name_of(Access access) {
 
 std::vector<std::vector<OperandAccess>> classify_accesses(const Computation& fused) { return AccessReader(fused).read(); }
 
-std::vector<bool> identity_parameters(const Computation& fused) {
-  // By id, from the root on: whether each use so far is at the root's index.
-  std::vector<bool> identity(fused.size(), true), used(fused.size(), false);
+namespace {
+
+// Where a value is read, seen from the root.
+struct ReadPlace {
+  static constexpr int32_t unread = -2, anywhere = -1, at_root = INT32_MAX;
+  // at_root; or the number of leading dimensions that have the root's index, all others being walked before the innermost
+  // of those loops goes on to write.
+  int32_t rows = unread;
+
+  void add(int32_t other) { rows = rows == unread ? other : rows == other ? rows : rows == anywhere || other == anywhere ? anywhere : std::min(rows, other); }
+};
+
+int32_t read_through(Value v, size_t k, int32_t rows) {
+  Value operand = v->operand(k);
+  if (rows == ReadPlace::anywhere || !operand->type.is_array() || !v->type.is_array()) return ReadPlace::anywhere;
+  IndexRole role = index_role(v);
+  bool same_index = role == IndexRole::elementwise || (role == IndexRole::update && k == 0);
+  if (same_index && operand->type.sizes() == v->type.sizes()) return rows;
+  if (role == IndexRole::map && v->op == Op::Broadcast) {
+    // A value of rows, known where the row begins.
+    const ir::Ints& dims = v->as<ir::BroadcastAttr>().dims;
+    for (size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] != static_cast<int64_t>(i) || operand->type.dim(dims[i]) != v->type.dim(dims[i])) return ReadPlace::anywhere;
+    return operand->type.rank() <= rows ? static_cast<int32_t>(operand->type.rank()) : ReadPlace::anywhere;
+  }
+  if (role == IndexRole::reduce && k < v->operands().size() / 2) {
+    int32_t kept = static_cast<int32_t>(std::min<int64_t>(rows, v->type.rank()));
+    if (kept != v->type.rank()) return ReadPlace::anywhere;
+    for (int64_t d : v->as<ir::DimsAttr>().dims)
+      if (d < kept) return ReadPlace::anywhere;
+    return kept;
+  }
+  return ReadPlace::anywhere;
+}
+
+// The results' one shape; nothing when there are several.
+std::optional<std::vector<int64_t>> one_shape(Type root) {
+  std::optional<std::vector<int64_t>> shape;
+  for (Type leaf : ir::leaves(root)) {
+    if (!leaf.is_array() || (shape && *shape != leaf.sizes())) return std::nullopt;
+    shape = leaf.sizes();
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::vector<bool> overwritable_parameters(const Computation& fused) {
+  auto shape = one_shape(fused.root()->type);
+  std::vector<ReadPlace> places(fused.size());
   Value root = fused.root();
-  identity[root->id] = root->type.is_array();
-  used[root->id] = true;
+  if (shape && root->op == Op::Tuple)
+    for (Value operand : root->operands()) places[operand->id].add(ReadPlace::at_root);
+  else if (shape && root->type.is_array())
+    places[root->id].add(ReadPlace::at_root);
   auto instructions = fused.instructions();
   for (size_t i = instructions.size(); i-- > 0;) {
     Value v = instructions[i];
-    if (!used[i]) continue;
-    for (size_t k = 0; k < v->operands().size(); ++k) {
-      Value operand = v->operand(k);
-      IndexRole role = index_role(v);
-      bool same_index = role == IndexRole::elementwise || (role == IndexRole::update && k == 0);
-      bool same_shape = operand->type.is_array() && v->type.is_array() && operand->type.sizes() == v->type.sizes();
-      identity[operand->id] = identity[operand->id] && identity[i] && same_index && same_shape;
-      used[operand->id] = true;
-    }
+    if (places[i].rows == ReadPlace::unread || (v == root && v->op == Op::Tuple)) continue;
+    for (size_t k = 0; k < v->operands().size(); ++k) places[v->operand(k)->id].add(read_through(v, k, places[i].rows));
   }
   std::vector<bool> out;
-  for (Value p : fused.parameters())
-    out.push_back(identity[p->id] && used[p->id] && root->type.is_array() &&
-                  byte_width(p->type.element()) == byte_width(root->type.element()));
+  for (Value p : fused.parameters()) {
+    int32_t rows = places[p->id].rows;
+    out.push_back(shape && rows != ReadPlace::unread && rows != ReadPlace::anywhere && p->type.is_array() && p->type.sizes() == *shape);
+  }
   return out;
 }
 

@@ -29,8 +29,9 @@ struct OperandAccess {
 // By parameter; a parameter that is read in several ways has several entries.
 std::vector<std::vector<OperandAccess>> classify_accesses(const ir::Computation& fused);
 
-// Whether every access to the parameter is the identity map of the root and elements have the root's width: each
-// element is read before the root's is written in the same place. By parameter. All false when the root is a tuple.
-std::vector<bool> identity_parameters(const ir::Computation& fused);
+// By parameter: whether a result may be written over it, given elements of one width. So it is when each element is read
+// before the root's is written in its place: at the root's own index, or, by what is computed once a row and ready before
+// the row's first element is written, in the same row. All false when the results are not of one shape.
+std::vector<bool> overwritable_parameters(const ir::Computation& fused);
 
 }  // namespace hloc::passes

@@ -20,7 +20,11 @@ double array_bytes(Type type) {
   return sum;
 }
 
-double array_count(Type type) { return type.is_array() ? static_cast<double>(type.count()) : 0; }
+// Of a reduction with several results, which have one shape: the elements of one.
+double array_count(Type type) {
+  if (type.is_tuple() && type.tuple_size() > 0) type = type.element_type(0);
+  return type.is_array() ? static_cast<double>(type.count()) : 0;
+}
 
 double operand_bytes(Value v) {
   double sum = 0;
@@ -76,6 +80,10 @@ double flops_per_element(Value v) {
   };
   for (const Weight& w : weights)
     if (w.op == v->op) return w.flops;
+  if (v->op == Op::Reduce) {
+    double results = array_count(v->type);
+    return results > 0 ? array_count(v->operand(0)->type) / results : 0;
+  }
   return ir::is_elementwise(v->op) ? 1 : 0;
 }
 
@@ -94,7 +102,13 @@ JoinCost join_cost(Value v, double evaluations, const ir::Target& target) {
   join.saved_bytes = 2 * array_bytes(v->type) + target.launch_cost_bytes;
   join.repeated_flops = std::max(0.0, evaluations - array_count(v->type)) * flops_per_element(v);
   join.repeated_bytes = join.repeated_flops / flops_per_byte(target);
+  constexpr double store_and_load = 3;  // in additions
+  join.kept_bytes = store_and_load * array_count(v->type) / flops_per_byte(target);
   return join;
 }
+
+bool fits_row(double bytes, const ir::Target& target) { return bytes <= static_cast<double>(target.l1_bytes) / 2; }
+
+double shared_read_bytes(Type type, const ir::Target& target) { return array_bytes(type) + target.launch_cost_bytes; }
 
 }  // namespace hloc::passes

@@ -17,6 +17,7 @@ bool is_map(Op op) {
 Domain inner_domain(const Domain& at, size_t rank) {
   Domain d;
   d.group = at.group;
+  d.stage = at.stage;
   d.loops.assign(rank, Domain::no_loop);
   return d;
 }
@@ -39,13 +40,13 @@ Domain map_domain(Value user, const Domain& at, Type operand) {
   return d;
 }
 
-Domain reshape_domain(Value user, const Domain& at) {
+Domain reshape_domain(Value user, const Domain& at, const GroupLoops& loops) {
   Type operand = user->operand(0)->type;
   Domain d = inner_domain(at, operand->dims.size());
   auto merged = merged_dimensions(user->type, operand);
   if (!merged) return closed_domain(at, operand);
   for (size_t i = 0; i < merged->size(); ++i)
-    for (int64_t r : (*merged)[i]) d.loops[i] = std::max(d.loops[i], at.loops[static_cast<size_t>(r)]);
+    for (int64_t r : (*merged)[i]) d.loops[i] = loops.inner_of(d.loops[i], at.loops[static_cast<size_t>(r)]);
   d.at_output = at.at_output && same_but_ones(user->type, operand);
   return d;
 }
@@ -53,10 +54,44 @@ Domain reshape_domain(Value user, const Domain& at) {
 Domain reduce_domain(Value user, const Domain& at, Type operand, GroupLoops& loops) {
   Domain d = inner_domain(at, operand->dims.size());
   const ir::Ints& reduced = user->as<ir::DimsAttr>().dims;
+  int32_t around = loops.innermost(at);
+  d.stage = at.stage + 1;
   size_t kept = 0, n = 0;
   for (size_t i = 0; i < d.loops.size(); ++i) {
     bool is_reduced = std::ranges::find(reduced, static_cast<int64_t>(i)) != reduced.end();
-    d.loops[i] = is_reduced ? loops.reduced(n++, operand->dims[i].size) : at.loops[kept++];
+    if (is_reduced) around = d.loops[i] = loops.inside(around, d.stage, n++, operand->dims[i].size);
+    else d.loops[i] = at.loops[kept++];
+  }
+  return d;
+}
+
+// Where the operand of a gather is read: positions that come from indices change with all loops around the gather that
+// are not its offsets'.
+Domain gather_domain(Value user, size_t position, const Domain& at, const GroupLoops& loops) {
+  const auto& attr = user->as<ir::GatherAttr>();
+  auto contains = [](const ir::Ints& list, size_t d) { return std::ranges::find(list, static_cast<int64_t>(d)) != list.end(); };
+  std::vector<int32_t> batch;
+  int32_t starts = Domain::no_loop;
+  for (size_t i = 0; i < at.loops.size(); ++i)
+    if (!contains(attr.offset_dims, i)) batch.push_back(at.loops[i]), starts = loops.inner_of(starts, at.loops[i]);
+  Type operand = user->operand(position)->type;
+  Domain d = inner_domain(at, operand->dims.size());
+  size_t next = 0;
+  if (position == 1) {
+    for (size_t i = 0; i < d.loops.size(); ++i)
+      if (static_cast<int64_t>(i) != attr.index_vector_dim) d.loops[i] = batch[next++];
+    return d;
+  }
+  for (size_t i = 0; i < d.loops.size(); ++i) {
+    auto in_batch = std::ranges::find(attr.operand_batching_dims, static_cast<int64_t>(i));
+    if (in_batch != attr.operand_batching_dims.end()) {
+      int64_t dim = attr.start_indices_batching_dims[static_cast<size_t>(in_batch - attr.operand_batching_dims.begin())];
+      d.loops[i] = batch[static_cast<size_t>(dim - (dim > attr.index_vector_dim))];
+      continue;
+    }
+    if (contains(attr.start_index_map, i) && operand->dims[i].size > attr.slice_sizes[i]) d.loops[i] = starts;
+    if (!contains(attr.collapsed_slice_dims, i))
+      d.loops[i] = loops.inner_of(d.loops[i], at.loops[static_cast<size_t>(attr.offset_dims[next++])]);
   }
   return d;
 }
@@ -70,6 +105,7 @@ bool is_scalar_slot(Value user, size_t position) {
     case IndexRole::elementwise: return user->operand(position)->type.rank() != user->type.rank();
     case IndexRole::reshape:
     case IndexRole::leaf:
+    case IndexRole::gather:
     case IndexRole::contract:
     case IndexRole::opaque: return false;
   }
@@ -86,11 +122,13 @@ IndexRole index_role(Value v) {
                ? IndexRole::elementwise
                : IndexRole::opaque;
   if (ir::is_elementwise(v->op)) return IndexRole::elementwise;
+  if (v->op == Op::GetTupleElement && v->operand(0)->op == Op::Reduce) return IndexRole::elementwise;
   if (is_map(v->op)) return IndexRole::map;
   if (v->op == Op::Reshape) return IndexRole::reshape;
   if (v->op == Op::Iota) return IndexRole::leaf;
   if (v->op == Op::Reduce) return IndexRole::reduce;
   if (v->op == Op::Dot) return IndexRole::contract;
+  if (v->op == Op::Gather) return IndexRole::gather;
   if (v->op == Op::DynamicUpdateSlice) return IndexRole::update;
   return IndexRole::opaque;
 }
@@ -122,30 +160,56 @@ bool same_but_ones(Type a, Type b) {
   }
 }
 
+bool Domain::same_place(const Domain& other) const {
+  return group == other.group && loops == other.loops && exact == other.exact && at_output == other.at_output &&
+         contracted == other.contracted && closed == other.closed;
+}
+
 GroupLoops::GroupLoops(Type root) {
+  int32_t around = Domain::no_loop;
   if (root.is_array())
-    for (const ir::Dim& d : root.dims()) add(d.size);
-  root_loops_ = iterations_.size();
+    for (size_t i = 0; i < root->dims.size(); ++i) around = inside(around, 0, i, root->dims[i].size);
+  root_iterations_ = iterations(around);
 }
 
-int32_t GroupLoops::reduced(size_t n, int64_t extent) {
-  while (iterations_.size() <= root_loops_ + n) add(extent);
-  return static_cast<int32_t>(root_loops_ + n);
+int32_t GroupLoops::inside(int32_t parent, uint32_t stage, size_t n, int64_t extent) {
+  for (size_t i = loops_.size(); i-- > 0;) {
+    const Loop& loop = loops_[i];
+    if (loop.parent == parent && loop.stage == stage && loop.n == n && loop.extent == extent) return static_cast<int32_t>(i);
+  }
+  loops_.push_back({parent, stage, n, extent, depth(parent) + 1, iterations(parent) * static_cast<double>(extent)});
+  return static_cast<int32_t>(loops_.size()) - 1;
 }
 
-int32_t GroupLoops::add(int64_t extent) {
-  iterations_.push_back((iterations_.empty() ? 1.0 : iterations_.back()) * static_cast<double>(extent));
-  return static_cast<int32_t>(iterations_.size()) - 1;
-}
-
-double GroupLoops::evaluations(const Domain& domain) const {
+int32_t GroupLoops::innermost(const Domain& domain) const {
   int32_t innermost = Domain::no_loop;
-  for (int32_t loop : domain.loops) innermost = std::max(innermost, loop);
-  return innermost < 0 ? 1.0 : iterations_[static_cast<size_t>(innermost)];
+  for (int32_t loop : domain.loops) innermost = inner_of(innermost, loop);
+  return innermost;
+}
+
+std::vector<int32_t> GroupLoops::absorb(const GroupLoops& other) {
+  std::vector<int32_t> here;  // parents come before what is inside them
+  for (const Loop& loop : other.loops_)
+    here.push_back(inside(loop.parent < 0 ? loop.parent : here[static_cast<size_t>(loop.parent)], loop.stage, loop.n, loop.extent));
+  return here;
+}
+
+double GroupLoops::rows_around(const Domain& domain) const {
+  int32_t loop = innermost(domain);
+  while (loop >= 0 && loops_[static_cast<size_t>(loop)].stage > 0) loop = loops_[static_cast<size_t>(loop)].parent;
+  return iterations(loop);
+}
+
+std::vector<int32_t> GroupLoops::path(int32_t loop) const {
+  std::vector<int32_t> path;
+  for (; loop >= 0; loop = loops_[static_cast<size_t>(loop)].parent) path.push_back(loop);
+  std::ranges::reverse(path);
+  return path;
 }
 
 std::optional<Domain> operand_domain(Value user, size_t position, const Domain& at, GroupLoops& loops) {
   Type operand = user->operand(position)->type;
+  if (user->op == Op::GetTupleElement) return std::nullopt;  // one of the results of a reduction, which have one shape
   if (is_scalar_slot(user, position)) return inner_domain(at, operand->dims.size());
   switch (index_role(user)) {
     case IndexRole::elementwise: return std::nullopt;
@@ -153,7 +217,7 @@ std::optional<Domain> operand_domain(Value user, size_t position, const Domain& 
       Domain d = at.contracted ? closed_domain(at, operand) : map_domain(user, at, operand);
       return d;
     }
-    case IndexRole::reshape: return reshape_domain(user, at);
+    case IndexRole::reshape: return reshape_domain(user, at, loops);
     case IndexRole::reduce: return reduce_domain(user, at, operand, loops);
     case IndexRole::update: return position == 0 ? closed_domain(at, operand) : map_domain(user, at, operand);
     case IndexRole::contract: {
@@ -161,6 +225,7 @@ std::optional<Domain> operand_domain(Value user, size_t position, const Domain& 
       d.contracted = true;
       return d;
     }
+    case IndexRole::gather: return at.contracted ? closed_domain(at, operand) : gather_domain(user, position, at, loops);
     case IndexRole::leaf:
     case IndexRole::opaque: return closed_domain(at, operand);
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/row_buffer.h"
 #include "passes/buffers/step_kind.h"
 #include "passes/fusion/dissolve.h"
 #include "passes/fusion/domains.h"
@@ -57,14 +58,8 @@ class Fuser {
   // Null when nothing changes.
   ComputationRef run() {
     find_needed();
-    for (Value v : from_.instructions()) {
-      if (!live_[v->id]) continue;
-      if (uint32_t group = plan_.group_of_root[v->id]; group != FusionPlan::none) {
-        rebuild_.replace(v, make_fusion(plan_.groups[group]));
-      } else if (plan_.outside[v->id] && (v->op != Op::Constant || needed_[v->id])) {
-        rebuild_.copy(v);
-      }
-    }
+    for (Value v : from_.instructions())
+      if (live_[v->id] && is_made(v)) make(v);
     return rebuild_.finish();
   }
   std::vector<ComputationRef> take_fused() { return std::move(fused_); }
@@ -72,8 +67,17 @@ class Fuser {
  private:
   bool is_member(Value v) const { return stamp_[v->id] == mark_; }
 
+  // Whether the new computation has it: as a kernel's result or as it is.
+  bool is_made(Value v) const {
+    if (plan_.group_of_output[v->id] != FusionPlan::none) return true;
+    return plan_.outside[v->id] && (v->op != Op::Constant || needed_[v->id]);
+  }
+
   void find_needed();
-  Value make_fusion(const FusionGroup& group);
+  void make(Value v);
+  std::vector<Value> missing(Value v);
+  void make_fusion(const FusionGroup& group);
+  Value make_body(const FusionGroup& group, ir::ComputationBuilder& body, std::vector<Value>& inputs);
 
   const Computation& from_;
   PassContext& context_;
@@ -106,11 +110,62 @@ void Fuser::find_needed() {
         if (v->operand(i)->op == Op::Constant && !goes_inside(v, i, context_.target)) needed_[v->operand(i)->id] = true;
 }
 
-Value Fuser::make_fusion(const FusionGroup& group) {
+// What `v`, or the kernel that it is a result of, reads and is not made yet.
+std::vector<Value> Fuser::missing(Value v) {
+  std::vector<Value> missing;
+  auto need = [&](Value operand) {
+    if (!rebuild_.mapped(operand)) missing.push_back(operand);
+  };
+  auto need_extras = [&](Value of) {
+    if (of->extras)
+      for (Value before : of->extras->control_predecessors)
+        if (is_made(before)) need(before);
+  };
+  uint32_t group = plan_.group_of_output[v->id];
+  if (group == FusionPlan::none) {
+    for (Value operand : v->operands()) need(operand);
+    need_extras(v);
+    return missing;
+  }
   ++mark_;
-  Value root = group.root;
-  ir::ComputationBuilder body(graph_, names_.make(from_.name(root)));
-  std::vector<Value> inputs, operands;
+  for (Value member : plan_.groups[group].members) stamp_[member->id] = mark_;
+  for (Value member : plan_.groups[group].members) {
+    need_extras(member);
+    for (size_t i = 0; i < member->operands().size(); ++i)
+      if (!is_member(member->operand(i)) && !goes_inside(member, i, context_.target)) need(member->operand(i));
+  }
+  return missing;
+}
+
+// A kernel with several results may have to wait for what stands between these.
+void Fuser::make(Value wanted) {
+  std::vector<Value> todo{wanted};
+  while (!todo.empty()) {
+    Value v = todo.back();
+    if (rebuild_.mapped(v)) {
+      todo.pop_back();
+      continue;
+    }
+    std::vector<Value> before = missing(v);
+    if (!before.empty()) {
+      HLOC_CHECK(todo.size() <= from_.size() * 2, "no kernel needs its own result");
+      todo.insert(todo.end(), before.rbegin(), before.rend());
+      continue;
+    }
+    if (uint32_t group = plan_.group_of_output[v->id]; group != FusionPlan::none) make_fusion(plan_.groups[group]);
+    else rebuild_.copy(v);
+    todo.pop_back();
+  }
+}
+
+// The fused computation's instructions; its root.
+Value Fuser::make_body(const FusionGroup& group, ir::ComputationBuilder& body, std::vector<Value>& inputs) {
+  ++mark_;
+  std::vector<Value> operands;
+  auto keep_row = [&](Value outer, Value inner) {
+    auto row = std::ranges::find(group.row_buffers, outer, &RowBuffer::value);
+    if (row != group.row_buffers.end()) body.set_extras(inner, ir::with_row_buffer(outer, row->row_dims));
+  };
   auto bind = [&](Value outer, Value inner) {
     stamp_[outer->id] = mark_;
     inner_[outer->id] = inner;
@@ -134,20 +189,44 @@ Value Fuser::make_fusion(const FusionGroup& group) {
         HLOC_CHECK(inputs.back() != nullptr, "what a kernel reads is made before it");
       }
     }
-    bind(v, body.copy(from_, v, operands));
+    keep_row(v, bind(v, body.copy(from_, v, operands)));
   }
-  Value inner_root = inner_[root->id];
-  fused_.push_back(body.finish(inner_root));
+  if (group.outputs.size() == 1) return inner_[group.outputs[0]->id];
+  operands.clear();
+  std::vector<ir::Type> types;
+  for (Value output : group.outputs) {
+    operands.push_back(inner_[output->id]);
+    types.push_back(output->type);
+  }
+  return body.make(Op::Tuple, graph_->tuple(types), operands);
+}
+
+void Fuser::make_fusion(const FusionGroup& group) {
+  Value last = group.outputs.back();
+  ir::ComputationBuilder body(graph_, names_.make(from_.name(last)));
+  std::vector<Value> inputs;
+  Value root = make_body(group, body, inputs);
+  fused_.push_back(body.finish(root));
 
   ir::Extras extras;
-  if (root->extras)
-    for (Value before : root->extras->control_predecessors)
+  if (last->extras)
+    for (Value before : last->extras->control_predecessors)
       if (Value now = rebuild_.mapped(before)) extras.control_predecessors.push_back(now);
   const Computation* callee = fused_.back().get();
   Value fusion = rebuild_.builder().make(Op::Fusion, root->type, inputs, ir::FusionAttr{group.kind, {}}, std::span(&callee, 1),
                                          extras.control_predecessors.empty() ? nullptr : &extras);
-  rebuild_.name_after(fusion, root);
-  return fusion;
+  if (group.outputs.size() == 1) {
+    rebuild_.replace(last, fusion);
+    rebuild_.name_after(fusion, last);
+    return;
+  }
+  rebuild_.builder().set_name(fusion, graph_->string(fmt::format("{}.kernel", from_.name(last))));
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    Value output = group.outputs[i];
+    Value result = rebuild_.builder().make(Op::GetTupleElement, output->type, {fusion}, ir::TupleIndexAttr{static_cast<int64_t>(i)});
+    rebuild_.replace(output, result);
+    rebuild_.name_after(result, output);
+  }
 }
 
 // Computations that run as steps and as nothing else: one that is a reducer too must stay as it is, with all it calls.
@@ -164,7 +243,7 @@ std::unordered_set<const Computation*> fusible_computations(const ir::Module& mo
 }
 
 Result<ir::ModuleRef> run_fuse(const ir::ModuleRef& given, PassContext& context) {
-  ir::ModuleRef module = dissolve_fusions(given);
+  ir::ModuleRef module = sums_for_dots(dissolve_fusions(given));
   auto reachable = ir::reachable(module->entry());
   auto fusible = fusible_computations(*module, reachable);
   std::unordered_set<const Computation*> reached(reachable.begin(), reachable.end());

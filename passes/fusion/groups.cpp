@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "passes/buffers/step_kind.h"
-#include "passes/fusion/domains.h"
+#include "passes/fusion/planner.h"
 #include "passes/rebuild.h"
 
 namespace hloc::passes {
@@ -16,93 +16,31 @@ using ir::Op;
 using ir::Type;
 using ir::Value;
 
-constexpr size_t most_copies = 16;    // groups that one cheap instruction is made again in
-constexpr size_t most_domains = 4;    // ways in which one group computes one member
-constexpr size_t most_uses = 64;      // (group, domain) pairs that are looked at for one instruction
+std::string numbers(const JoinCost& cost) {
+  return fmt::format("saves {:.0f} bytes of traffic and launch, repeats {:.0f} flops worth {:.0f} bytes, a row buffer {:.0f}",
+                     cost.saved_bytes, cost.repeated_flops, cost.repeated_bytes, cost.kept_bytes);
+}
 
-// A group while it grows.
-struct OpenGroup {
-  Value root = nullptr;
-  GroupLoops loops;
-  std::vector<Value> members;  // users first
-  Value hero = nullptr;        // the one reduction or contraction
-  bool complex = false;        // has a member that a contraction's or a reduction's epilogue doesn't take
-  bool closed = false;         // takes no members
-};
+bool has_static_arrays(Type type) {
+  if (type.is_array()) return type.is_static();
+  if (!type.is_tuple() || type.tuple_size() == 0) return false;
+  for (size_t i = 0; i < type.tuple_size(); ++i)
+    if (Type t = type.element_type(i); !t.is_array() || !t.is_static()) return false;
+  return true;
+}
 
-// That an instruction is computed in a group, at these domains.
-struct Membership {
-  uint32_t group = 0;
-  uint32_t next = UINT32_MAX;  // of the same instruction
-  std::vector<DomainId> domains;
-};
-
-struct Use {
-  uint32_t group;
-  DomainId domain;
-  auto operator<=>(const Use&) const = default;
-};
-
-// What an instruction's consumers are, as far as fusion goes.
-struct Consumers {
-  std::vector<Use> uses;  // sorted, each once
-  bool outside = false;   // somebody reads the whole array from memory
-  bool any = false;
-};
-
-class FusionPlanner {
- public:
-  FusionPlanner(const Computation& computation, PassContext& context)
-      : computation_(computation), context_(context), live_(live_instructions(computation)),
-        first_member_(computation.size(), UINT32_MAX) {
-    plan_.group_of_root.assign(computation.size(), FusionPlan::none);
-    plan_.outside.assign(computation.size(), false);
+// The uses of one group after the other.
+template <class F>
+void by_group(const std::vector<Use>& uses, F f) {
+  for (size_t i = 0; i < uses.size();) {
+    size_t end = i;
+    while (end < uses.size() && uses[end].group == uses[i].group) ++end;
+    f(uses[i].group, std::span(uses).subspan(i, end - i));
+    i = end;
   }
+}
 
-  FusionPlan plan() {
-    find_users();
-    find_pinned();
-    auto instructions = computation_.instructions();
-    for (size_t i = instructions.size(); i-- > 0;)
-      if (live_[i]) place(instructions[i]);
-    close_groups();
-    return std::move(plan_);
-  }
-
- private:
-  void find_users();
-  void find_pinned();
-  bool can_be_kernel(Value v) const;
-  void place(Value v);
-  void add_uses(Value user, uint32_t position, std::vector<Use>& uses);
-  Consumers consumers(Value v);
-  void place_cheap(Value v, const Consumers& consumers);
-  void place_work(Value v, const Consumers& consumers);
-  void place_outside(Value v);
-
-  const char* refusal(Value v, uint32_t group, std::span<const Use> uses) const;
-  const char* refusal_by_role(Value v, const OpenGroup& group, std::span<const Use> uses) const;
-  double evaluations(std::span<const Use> uses) const;
-  void join(Value v, uint32_t group, std::span<const Use> uses);
-  uint32_t start_group(Value v);
-  void add_membership(Value v, uint32_t group, std::vector<DomainId> domains);
-  void close_groups();
-  void strip_edge(FusionGroup& group, std::vector<uint32_t>& stamp, uint32_t mark);
-
-  void remark(const char* rule, Value v, std::string text) const;
-  void remark_join(Value v, uint32_t group, double evaluations) const;
-
-  const Computation& computation_;
-  PassContext& context_;
-  std::vector<bool> live_, pinned_;
-  std::vector<uint32_t> user_start_;                     // by id: range of users_
-  std::vector<std::pair<uint32_t, uint32_t>> users_;     // (user's id, operand position)
-  std::vector<OpenGroup> groups_;
-  std::vector<Domain> domains_;
-  std::vector<Membership> memberships_;
-  std::vector<uint32_t> first_member_;                   // by id
-  FusionPlan plan_;
-};
+}  // namespace
 
 void FusionPlanner::find_users() {
   user_start_.assign(computation_.size() + 1, 0);
@@ -127,14 +65,6 @@ void FusionPlanner::find_pinned() {
   }
 }
 
-bool has_static_arrays(Type type) {
-  if (type.is_array()) return type.is_static();
-  if (!type.is_tuple() || type.tuple_size() == 0) return false;
-  for (size_t i = 0; i < type.tuple_size(); ++i)
-    if (Type t = type.element_type(i); !t.is_array() || !t.is_static()) return false;
-  return true;
-}
-
 bool FusionPlanner::can_be_kernel(Value v) const {
   if (v->op == Op::Parameter || v->op == Op::Constant || v->op == Op::Tuple || v->op == Op::Fusion) return false;
   if (!has_static_arrays(v->type) || ir::has_effect(v)) return false;
@@ -143,16 +73,20 @@ bool FusionPlanner::can_be_kernel(Value v) const {
   return is_supported(v, context_.target);
 }
 
-// What is made again in every consumer rather than written to memory: it computes nothing.
-bool is_repeatable(Value v) {
-  return v->op == Op::Broadcast || v->op == Op::Iota || v->op == Op::Slice || v->op == Op::Reshape || v->op == Op::Copy;
-}
-
-// Sorts and drops repetitions; whether few enough are left.
-bool tidy(std::vector<Use>& uses) {
+// Sorts and makes one of what is at one place; whether few enough are left.
+bool FusionPlanner::tidy(std::vector<Use>& uses) {
   std::sort(uses.begin(), uses.end());
-  uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
-  return uses.size() <= most_uses;
+  size_t kept = 0;
+  for (const Use& use : uses) {
+    const Domain& d = domains_[use.domain];
+    size_t same = kept;
+    for (size_t i = kept; i-- > 0 && uses[i].group == use.group;)
+      if (domains_[uses[i].domain].same_place(d)) same = i;
+    if (same == kept) uses[kept++] = use;
+    else if (domains_[uses[same].domain].stage < d.stage) uses[same] = use;
+  }
+  uses.resize(kept);
+  return kept <= most_uses;
 }
 
 // Adds the positions at which the groups that compute `user` want its operand.
@@ -160,10 +94,7 @@ void FusionPlanner::add_uses(Value user, uint32_t position, std::vector<Use>& us
   for (uint32_t m = first_member_[user->id]; m != UINT32_MAX; m = memberships_[m].next) {
     uint32_t group = memberships_[m].group;
     for (DomainId domain : memberships_[m].domains) {
-      if (auto inner = operand_domain(user, position, domains_[domain], groups_[group].loops)) {
-        domain = static_cast<DomainId>(domains_.size());
-        domains_.push_back(std::move(*inner));
-      }
+      if (auto inner = operand_domain(user, position, domains_[domain], groups_[group].loops)) domain = add_domain(std::move(*inner));
       uses.push_back({group, domain});
     }
   }
@@ -184,9 +115,73 @@ Consumers FusionPlanner::consumers(Value v) {
   return found;
 }
 
+DomainId FusionPlanner::add_domain(Domain domain) {
+  auto id = static_cast<DomainId>(domains_.size());
+  groups_[domain.group].domains.push_back(id);
+  domains_.push_back(std::move(domain));
+  return id;
+}
+
+bool FusionPlanner::is_member(Value v, uint32_t group) const {
+  for (uint32_t m = first_member_[v->id]; m != UINT32_MAX; m = memberships_[m].next)
+    if (memberships_[m].group == group) return true;
+  return false;
+}
+
+// A reduction with several results of which each is taken by itself: its kernel has what is wanted of them as results, or
+// it goes into the kernel that all are wanted in.
+bool FusionPlanner::is_split_reduction(Value v) const {
+  if (v->op != Op::Reduce || !v->type.is_tuple() || pinned_[v->id] || v == computation_.root() || !can_be_kernel(v)) return false;
+  if (user_start_[v->id] == user_start_[v->id + 1]) return false;
+  for (uint32_t i = user_start_[v->id]; i < user_start_[v->id + 1]; ++i)
+    if (computation_.instructions()[users_[i].first]->op != Op::GetTupleElement || pinned_[users_[i].first]) return false;
+  return true;
+}
+
+void FusionPlanner::place_split_reduction(Value v) {
+  std::vector<std::pair<Value, Consumers>> parts;
+  std::vector<Use> uses;
+  bool outside = false;
+  for (uint32_t i = user_start_[v->id]; i < user_start_[v->id + 1]; ++i) {
+    Value part = computation_.instructions()[users_[i].first];
+    parts.emplace_back(part, consumers(part));
+    const Consumers& found = parts.back().second;
+    outside |= found.outside || found.uses.empty();
+    uses.insert(uses.end(), found.uses.begin(), found.uses.end());
+  }
+  bool one_place = !outside && tidy(uses) && uses.size() == 1;
+  Placement place;
+  if (one_place) place = placement(v, uses[0].group, uses);
+  uint32_t id = one_place && !place.refusal ? uses[0].group : FusionPlan::none;
+  for (auto& [part, found] : parts) {
+    if (id == FusionPlan::none) {
+      id = start_group(part);
+    } else if (one_place && !place.refusal) {
+      add_membership(part, id, {uses[0].domain});
+    } else {
+      // One more result of the kernel that the first part began.
+      groups_[id].outputs.push_back(part);
+      plan_.group_of_output[part->id] = id;
+      add_membership(part, id, memberships_[first_member_[parts[0].first->id]].domains);
+    }
+  }
+  std::ranges::sort(groups_[id].members, std::greater<>(), &ir::Instruction::id);
+  uses.clear();
+  for (const auto& part : parts)
+    for (DomainId d : memberships_[first_member_[part.first->id]].domains) uses.push_back({id, d});
+  tidy(uses);
+  join(v, id, uses, place);
+}
+
 void FusionPlanner::place(Value v) {
-  if (!can_be_kernel(v)) return place_outside(v);
-  Consumers found = consumers(v);
+  if (v->op == Op::GetTupleElement && is_split_reduction(v->operand(0))) return;  // placed along with the reduction
+  if (is_split_reduction(v)) return place_split_reduction(v);
+  bool fits = can_be_kernel(v);
+  bool is_shared = v->type.is_array() && v->type.is_static() && !is_repeatable(v) && v->op != Op::Constant;
+  Consumers found;
+  if (fits || is_shared) found = consumers(v);
+  if (is_shared && merge_siblings(v, found)) found = consumers(v);
+  if (!fits) return place_outside(v);
   if (pinned_[v->id]) found.outside = true, found.uses.clear();
   if (is_repeatable(v)) place_cheap(v, found);
   else place_work(v, found);
@@ -194,28 +189,18 @@ void FusionPlanner::place(Value v) {
 
 void FusionPlanner::place_outside(Value v) { plan_.outside[v->id] = true; }
 
-// The uses of one group after the other.
-template <class F>
-void by_group(const std::vector<Use>& uses, F f) {
-  for (size_t i = 0; i < uses.size();) {
-    size_t end = i;
-    while (end < uses.size() && uses[end].group == uses[i].group) ++end;
-    f(uses[i].group, std::span(uses).subspan(i, end - i));
-    i = end;
-  }
-}
-
 void FusionPlanner::place_cheap(Value v, const Consumers& found) {
   bool alone = found.outside || !found.any;
   size_t copies = 0;
   by_group(found.uses, [&](uint32_t group, std::span<const Use> uses) {
-    const char* why = copies == most_copies ? "it is repeated in many kernels already" : refusal(v, group, uses);
-    if (why) {
+    Placement place = placement(v, group, uses);
+    if (copies == most_copies) place.refusal = "it is repeated in many kernels already";
+    if (place.refusal) {
       alone = true;
-      remark("keep", v, fmt::format("not made again in {}: {}", computation_.name(groups_[group].root), why));
+      remark("keep", v, fmt::format("not made again in {}: {}", computation_.name(groups_[group].root), place.refusal));
     } else {
       ++copies;
-      join(v, group, uses);
+      join(v, group, uses, place);
     }
   });
   if (!alone) return;
@@ -224,63 +209,19 @@ void FusionPlanner::place_cheap(Value v, const Consumers& found) {
 }
 
 void FusionPlanner::place_work(Value v, const Consumers& found) {
-  const char* why = nullptr;
-  if (!found.any) why = "nothing reads it";
-  else if (found.outside) why = "its array is needed in memory";
-  else if (found.uses.front().group != found.uses.back().group) why = "several kernels read it";
-  else why = refusal(v, found.uses.front().group, found.uses);
-  if (!why) return join(v, found.uses.front().group, found.uses);
-  remark("keep", v, fmt::format("a kernel of its own: {}", why));
+  Placement place;
+  if ((found.outside || found.uses.empty() || found.uses.front().group != found.uses.back().group) && export_from_consumer(v, found)) return;
+  if (!found.any) place.refusal = "nothing reads it";
+  else if (found.outside) place.refusal = "its array is needed in memory";
+  else if (found.uses.front().group != found.uses.back().group) place.refusal = "several kernels read it";
+  else place = placement(v, found.uses.front().group, found.uses);
+  if (!place.refusal) return join(v, found.uses.front().group, found.uses, place);
+  if (context_.remarks) {
+    std::string weighed = place.cost.saved_bytes > 0 ? fmt::format(" ({})", numbers(place.cost)) : "";
+    remark("keep", v, fmt::format("a kernel of its own: {}{}", place.refusal, weighed));
+  }
   if (is_rename(v)) place_outside(v);
   else start_group(v);
-}
-
-double FusionPlanner::evaluations(std::span<const Use> uses) const {
-  double sum = 0;
-  for (const Use& use : uses) sum += groups_[use.group].loops.evaluations(domains_[use.domain]);
-  return sum;
-}
-
-// Why `v` can't be computed inside the group; null when it can and should.
-const char* FusionPlanner::refusal(Value v, uint32_t id, std::span<const Use> uses) const {
-  const OpenGroup& group = groups_[id];
-  if (group.closed) return "that kernel takes nothing in";
-  if (group.members.size() >= most_members) return "that kernel is full";
-  if (uses.size() > (is_repeatable(v) ? most_copies : most_domains)) return "it would be computed at many different positions";
-  for (const Use& use : uses) {
-    const Domain& d = domains_[use.domain];
-    if (d.closed) return "its consumer reads its operand from memory";
-    if (d.contracted && v->op != Op::Transpose) return "a contraction reads its operands from memory";
-  }
-  if (const char* why = refusal_by_role(v, group, uses)) return why;
-  return join_cost(v, evaluations(uses), context_.target).pays() ? nullptr : "computing it again costs more than reading it";
-}
-
-const char* FusionPlanner::refusal_by_role(Value v, const OpenGroup& group, std::span<const Use> uses) const {
-  bool single = uses.size() == 1;
-  switch (index_role(v)) {
-    case IndexRole::elementwise:
-    case IndexRole::leaf: return nullptr;
-    case IndexRole::reshape:
-      return merged_dimensions(v->type, v->operand(0)->type) ? nullptr : "its index would need divisions";
-    case IndexRole::map: {
-      bool contracts = group.hero && group.hero->op == Op::Dot;
-      bool is_operand = single && domains_[uses[0].domain].contracted;
-      return contracts && v->op != Op::Broadcast && !is_operand ? "a contraction's epilogue takes no such map" : nullptr;
-    }
-    case IndexRole::reduce:
-      if (group.hero) return "that kernel has a reduction or contraction already";
-      if (!v->type.is_array() || !single || !domains_[uses[0].domain].at_output)
-        return "a reduction is computed once for each element of the result";
-      return group.complex ? "that kernel's index maps don't go with a reduction" : nullptr;
-    case IndexRole::contract:
-      if (group.hero) return "that kernel has a reduction or contraction already";
-      if (!single || !domains_[uses[0].domain].exact) return "a contraction's epilogue has exactly its shape";
-      return group.complex ? "that kernel's index maps don't go with a contraction" : nullptr;
-    case IndexRole::update: return "updates are the root of their kernel";
-    case IndexRole::opaque: return "it is lowered by itself";
-  }
-  return nullptr;
 }
 
 void FusionPlanner::add_membership(Value v, uint32_t group, std::vector<DomainId> domains) {
@@ -289,25 +230,52 @@ void FusionPlanner::add_membership(Value v, uint32_t group, std::vector<DomainId
   first_member_[v->id] = static_cast<uint32_t>(memberships_.size() - 1);
 }
 
-void FusionPlanner::join(Value v, uint32_t id, std::span<const Use> uses) {
+// Where a value in a row buffer is computed: in loops of its own inside the row's.
+Domain FusionPlanner::row_domain(Value v, uint32_t id, std::span<const Use> uses, const ir::Ints& row) {
+  GroupLoops& loops = groups_[id].loops;
+  const Domain& first = domains_[uses[0].domain];
+  Domain d;
+  d.group = id;
+  d.loops.assign(first.loops.size(), Domain::no_loop);
+  int32_t around = Domain::no_loop;
+  for (int64_t dim : row) {
+    d.loops[static_cast<size_t>(dim)] = first.loops[static_cast<size_t>(dim)];
+    around = loops.inner_of(around, d.loops[static_cast<size_t>(dim)]);
+  }
+  for (const Use& use : uses) d.stage = std::max(d.stage, domains_[use.domain].stage + 1);
+  size_t n = 0;
+  for (size_t i = 0; i < d.loops.size(); ++i)
+    if (!std::ranges::binary_search(row, static_cast<int64_t>(i)))
+      around = d.loops[i] = loops.inside(around, d.stage, n++, v->type.dim(static_cast<int64_t>(i)));
+  return d;
+}
+
+void FusionPlanner::join(Value v, uint32_t id, std::span<const Use> uses, const Placement& placement) {
   OpenGroup& group = groups_[id];
   IndexRole role = index_role(v);
-  if (role == IndexRole::reduce || role == IndexRole::contract) group.hero = v;
+  if (role == IndexRole::contract) group.hero = v;
+  group.reduces |= role == IndexRole::reduce;
   bool is_contracted = domains_[uses[0].domain].contracted;
-  if (role == IndexRole::map && v->op != Op::Broadcast && !is_contracted) group.complex = true;
+  if ((role == IndexRole::map || role == IndexRole::gather) && v->op != Op::Broadcast && !is_contracted) group.complex = true;
   std::vector<DomainId> domains;
-  for (const Use& use : uses) domains.push_back(use.domain);
-  remark_join(v, id, evaluations(uses));
+  if (placement.row) {
+    domains.push_back(add_domain(row_domain(v, id, uses, *placement.row)));
+    group.row_buffers.push_back({v, *placement.row});
+  } else {
+    for (const Use& use : uses) domains.push_back(use.domain);
+  }
+  remark_join(v, id, placement);
   add_membership(v, id, std::move(domains));
 }
 
 uint32_t FusionPlanner::start_group(Value v) {
   auto id = static_cast<uint32_t>(groups_.size());
-  OpenGroup group{v, GroupLoops(v->type), {}, nullptr, false, false};
+  OpenGroup group{v, GroupLoops(v->type), {v}, {}, {}, nullptr, false, false, false, {}};
   IndexRole role = index_role(v);
-  if (role == IndexRole::reduce || role == IndexRole::contract) group.hero = v;
+  if (role == IndexRole::contract) group.hero = v;
+  group.reduces = role == IndexRole::reduce;
   group.closed = pinned_[v->id] || role == IndexRole::opaque;
-  group.complex = role == IndexRole::map && v->op != Op::Broadcast;
+  group.complex = (role == IndexRole::map || role == IndexRole::gather) && v->op != Op::Broadcast;
   groups_.push_back(std::move(group));
   Domain root;
   root.group = id;
@@ -319,9 +287,8 @@ uint32_t FusionPlanner::start_group(Value v) {
     for (int32_t i = 0; i < v->type.element_type(0).rank(); ++i) root.loops.push_back(i);
   }
   root.exact = root.at_output = true;
-  domains_.push_back(std::move(root));
-  add_membership(v, id, {static_cast<DomainId>(domains_.size() - 1)});
-  plan_.group_of_root[v->id] = id;
+  add_membership(v, id, {add_domain(std::move(root))});
+  plan_.group_of_output[v->id] = id;
   return id;
 }
 
@@ -329,7 +296,7 @@ uint32_t FusionPlanner::start_group(Value v) {
 void FusionPlanner::strip_edge(FusionGroup& group, std::vector<uint32_t>& stamp, uint32_t mark) {
   size_t kept = 0;
   for (Value v : group.members) {
-    bool at_edge = is_rename(v) && stamp[v->operand(0)->id] != mark && !is_inner_constant(v->operand(0), context_.target);
+    bool at_edge = is_rename(v) && plan_.group_of_output[v->id] == FusionPlan::none && stamp[v->operand(0)->id] != mark && !is_inner_constant(v->operand(0), context_.target);
     if (at_edge) {
       plan_.outside[v->id] = true;
       continue;
@@ -345,8 +312,10 @@ void FusionPlanner::close_groups() {
   for (uint32_t id = 0; id < groups_.size(); ++id) {
     OpenGroup& open = groups_[id];
     FusionGroup group;
-    group.root = open.root;
-    if (open.hero) group.kind = open.hero->op == Op::Dot ? ir::FusionKind::kOutput : ir::FusionKind::kInput;
+    group.outputs = open.outputs;
+    std::ranges::sort(group.outputs, {}, &ir::Instruction::id);
+    if (open.hero || open.reduces) group.kind = open.hero ? ir::FusionKind::kOutput : ir::FusionKind::kInput;
+    group.row_buffers = std::move(open.row_buffers);
     group.members.assign(open.members.rbegin(), open.members.rend());
     strip_edge(group, stamp, id + 1);
     plan_.groups.push_back(std::move(group));
@@ -359,15 +328,11 @@ void FusionPlanner::remark(const char* rule, Value v, std::string text) const {
         {"fuse", rule, std::string(computation_.name()), std::string(computation_.name(v)), std::move(text)});
 }
 
-void FusionPlanner::remark_join(Value v, uint32_t group, double evaluations) const {
+void FusionPlanner::remark_join(Value v, uint32_t group, const Placement& placement) const {
   if (!context_.remarks) return;
-  JoinCost cost = join_cost(v, evaluations, context_.target);
-  remark("join", v,
-         fmt::format("into {}: saves {:.0f} bytes of traffic and launch, repeats {:.0f} flops worth {:.0f} bytes",
-                     computation_.name(groups_[group].root), cost.saved_bytes, cost.repeated_flops, cost.repeated_bytes));
+  remark(placement.row ? "join-row" : "join", v,
+         fmt::format("into {}: {}", computation_.name(groups_[group].root), numbers(placement.cost)));
 }
-
-}  // namespace
 
 bool is_inner_constant(Value v, const ir::Target& target) {
   if (v->op != Op::Constant || !v->type.is_array()) return false;

@@ -79,12 +79,12 @@ inline ir::Value sliced_rows(const Match& m, Replacement& out) {
   return reduce_with(out, m.root->type, slice_of(m, out, reduce->operand(0), rows), reduce->operand(1), dims_of(reduce), reduce->callee(0));
 }
 
-// A dot over a contracted dimension of size 1 multiplies each with each: elementwise work, which fuses. Its sum starts
+// A dot over no dimension, or over some of size 1, multiplies each with each: elementwise work, which fuses. Its sum starts
 // at +0, so that -0 becomes +0. Narrow floats sum in f32 and round once: there a product may become -0 only by rounding.
 inline ir::Value outer_product(const Match& m, Replacement& out) {
   const auto& attr = m[q]->as<ir::DotAttr>();
   ElementType element = m.root->type.element();
-  if (attr.lhs_contracting.empty() || attr.algorithm != ir::DotAlgorithm::unset || !attr.precision.empty()) return nullptr;
+  if (attr.algorithm != ir::DotAlgorithm::unset || !attr.precision.empty()) return nullptr;
   if (m[x]->type.element() != element || m[y]->type.element() != element) return nullptr;
   if (!is_integer(element) && element != ElementType::f32 && element != ElementType::f64) return nullptr;
   for (int64_t d : attr.lhs_contracting)
@@ -122,7 +122,7 @@ inline constexpr Rule sinking[] = {
      sample_slice_of_reduce},
     {"dynamic-slice-elementwise", any(ir::Op::DynamicSlice, p), Build{"f(dynamic-slice(x)) for f(x) that nothing else uses", windowed_operands},
      sample_window_of_elementwise},
-    {"dot-outer-product", dot(x, y, q), Build{"broadcast(x) * broadcast(y) + 0, when the contracted dimension has size 1", outer_product},
+    {"dot-outer-product", dot(x, y, q), Build{"broadcast(x) * broadcast(y) + 0, when the contracted dimensions have size 1 or there are none", outer_product},
      sample_outer_product},
 };
 

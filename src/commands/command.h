@@ -22,6 +22,7 @@ void add_check(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
 void add_reduce(CLI::App& app, Action& action);
 void add_lists(CLI::App& app, Action& action);  // ops, rules, passes, targets
 

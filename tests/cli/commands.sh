@@ -88,6 +88,24 @@ exits 1 "bytes of data" bash -c "head -c 200 '$work/out/out0.npy' >'$work/short.
 exits 1 "shape [100]" "$hloc" run "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
 exits 1 "not a .npy" "$hloc" run "$work/axpy.hlo" --input "$work/axpy.hlo" --input "$work/out/out0.npy" --input "$work/out/out0.npy"
 
+# logic on masks of 64 lanes together with a test from outside the loop, which is of wider elements
+cat >"$work/masks.hlo" <<'END'
+HloModule masks
+ENTRY main {
+  a = s8[7,9]{1,0} parameter(0)
+  b = s8[7,9]{1,0} parameter(1)
+  d = pred[7,9]{1,0} compare(a, b), direction=NE
+  w = pred[7,7,9]{2,1,0} broadcast(d), dimensions={0,2}
+  c = pred[7,14,9]{2,1,0} concatenate(w, w), dimensions={1}
+  ROOT n = pred[7,14,9]{2,1,0} not(c)
+}
+END
+exits 0 "1 passed, 0 failed, 0 skipped" "$hloc" check "$work/masks.hlo"
+
+# explain: what the passes decided, with numbers; one pass only
+exits 0 "bytes of traffic and launch" "$hloc" explain "$work/axpy.hlo" --pass fuse
+exits 0 "" "$hloc" explain "$work/axpy.hlo"
+
 # reduce: nothing to keep, and a failure told by a command
 exits 1 "there is no failure to keep" "$hloc" reduce "$work/axpy.hlo"
 exits 0 "instructions are left" "$hloc" reduce "$work/axpy.hlo" -o "$work/small.hlo" --command 'grep -q multiply "$FILE"'

@@ -72,6 +72,7 @@ class BlockEmitter {
   Reg vector_of(loops::ValueId value);
   // A pred as a mask for lanes of this type.
   Reg mask_of(loops::ValueId value, VType type);
+  VType logic_type(const loops::Compute& c) const;
   VType type_of(ElementType element) const { return {element, static_cast<uint8_t>(lanes_.count)}; }
   // The mask of the lanes that exist, for lanes of this type. All lanes when all exist.
   Reg active_mask(VType type);

@@ -88,10 +88,17 @@ void BlockEmitter::emit_float_or_integer(const loops::Compute& c) {
   unsupported(fmt::format("'{}' on {} has no machine code", loops::facts(c.op).text, name_of(t.element)));
 }
 
-// and, or, xor, not, min, max on pred: on masks, as wide as the first operand's.
+// The type that logic on masks goes on in: that of an operand that is a mask of this loop's lanes. One from outside may be
+// of elements too wide for so many lanes.
+VType BlockEmitter::logic_type(const loops::Compute& c) const {
+  for (loops::ValueId v : c.args)
+    if (v != loops::no_id && values_[v].is_mask && values_[v].lanes == lanes_.count) return type_of(values_[v].mask_type.element);
+  return type_of(ElementType::u8);
+}
+
+// and, or, xor, not, min, max on pred: on masks.
 void BlockEmitter::emit_pred_logic(const loops::Compute& c) {
-  const Held& first = values_[c.args[0]];
-  VType t = type_of(first.is_mask ? first.mask_type.element : ElementType::u8);
+  VType t = logic_type(c);
   Reg x = mask_of(c.args[0], t);
   if (c.op == ScalarOp::Not) return define_mask(c.result, b_.mnot(t, x), t);
   if (c.args[1] == loops::no_id) return unsupported(fmt::format("'{}' on pred has no machine code", loops::facts(c.op).text));
@@ -122,7 +129,7 @@ void BlockEmitter::emit_select(const loops::Compute& c) {
     return define(c.result, b_.vselect(t, mask_of(c.args[0], t), vector_of(c.args[1]), vector_of(c.args[2])));
   }
   // p ? a : b on masks is (p & a) | (~p & b).
-  VType t = type_of(values_[c.args[0]].is_mask ? values_[c.args[0]].mask_type.element : ElementType::u8);
+  VType t = logic_type(c);
   Reg p = mask_of(c.args[0], t), a = mask_of(c.args[1], t), b = mask_of(c.args[2], t);
   define_mask(c.result, b_.mor(t, b_.mand(t, p, a), b_.mand_not(t, p, b)), t);
 }
