@@ -81,7 +81,7 @@ void run_convert(const Kernel& k, const std::byte* const* in, std::byte* out, in
 }
 
 void run_same(const Kernel& k, const std::byte* const* in, std::byte* out, int64_t n) {
-  std::memmove(out, in[0], static_cast<size_t>(n * k.width));
+  if (n > 0) std::memmove(out, in[0], static_cast<size_t>(n * k.width));
 }
 
 // float, random bits -> integer: away from zero with the probability that the cut fraction says.
@@ -231,7 +231,7 @@ std::optional<Kernel> convert_kernel(const ElementwiseOp& e) {
 void reinterpret_elements(const BitCast& c, const std::byte* in, std::byte* out) {
   bool whole_bytes = c.from_bits % 8 == 0 && c.to_bits % 8 == 0;
   if (c.from == c.to || whole_bytes) {
-    std::memcpy(out, in, static_cast<size_t>(c.bits_total / c.to_bits * byte_width(c.to)));
+    if (c.bits_total > 0) std::memcpy(out, in, static_cast<size_t>(c.bits_total / c.to_bits * byte_width(c.to)));
     if (c.to == ElementType::pred)
       for (int64_t i = 0; i < c.bits_total / c.to_bits; ++i) out[i] = std::byte{out[i] != std::byte{0}};
     return;

@@ -126,7 +126,12 @@ bool Parser::parse_alias() {
   std::string name(token_.text);
   advance();
   if (!expect(Tok::equal, "'=' after the name of an alias")) return false;
-  if (is_type) return parse_type(type_aliases_[name]);
+  if (is_type) {
+    Type type;  // known from its end on: a type that names itself is an error like any unknown one
+    if (!parse_type(type)) return false;
+    type_aliases_[name] = type;
+    return true;
+  }
   Attribute value;
   if (!parse_attribute(value)) return false;
   piece_->aliases.insert_or_assign(std::move(name), std::move(value));
