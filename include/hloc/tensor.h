@@ -10,11 +10,11 @@
 
 namespace hloc {
 
-// All element types of HLO and StableHLO. X(enumerator and HLO text, bits, StableHLO text, numpy descriptor or "").
+// All element types of HLO and StableHLO. X(enumerator and HLO text, bits, StableHLO text or "", numpy descriptor or "").
 // Sub-byte types take one byte an element in memory unless a layout says otherwise.
 #define HLOC_ELEMENT_TYPES(X)                    \
   X(pred, 8, "i1", "|b1")                        \
-  X(s1, 1, "i1s", "")                            \
+  X(s1, 1, "", "")                               \
   X(s2, 2, "i2", "")                             \
   X(s4, 4, "i4", "")                             \
   X(s8, 8, "i8", "|i1")                          \
@@ -63,7 +63,7 @@ constexpr std::string_view name_of(ElementType t) {
   return names[static_cast<size_t>(t)];
 }
 
-// The StableHLO spelling ("i32", "complex<f32>").
+// The StableHLO spelling ("i32", "complex<f32>"); "" for s1, which it does not have.
 constexpr std::string_view mlir_name_of(ElementType t) {
   constexpr std::string_view names[] = {"invalid",
 #define HLOC_X(name, bits, mlir, npy) mlir,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ir/print/stablehlo_printer.h"
+#include "ir/support/braces.h"
 
 namespace hloc::ir {
 
@@ -149,7 +150,10 @@ void StableHloPrinter::op_call(Value v) {
     std::string composite = "composite", version = "0";
     if (v->extras)
       for (const FrontendAttribute& a : v->extras->frontend_attributes) {
-        if (a.key == "composite.attributes" && a.value != "{}") more.push_back("composite_attributes = " + a.value);
+        if (a.key == "composite.attributes" && a.value != "{}") {
+          if (!is_mlir_dictionary(a.value)) return fail(v, "the frontend attribute composite.attributes is no MLIR dictionary");
+          more.push_back("composite_attributes = " + a.value);
+        }
         if (a.key == "composite.name") composite = a.value;
         if (a.key == "composite.version") version = a.value;
       }

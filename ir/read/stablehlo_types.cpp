@@ -22,7 +22,7 @@ ElementType element_of_word(std::string_view word) {
   size_t i = 0;
   for (std::string_view text : scalar_words) {
     ++i;
-    if (text == word && word != "i1s") return static_cast<ElementType>(i);
+    if (text == word && !text.empty()) return static_cast<ElementType>(i);
   }
   if (word == "index") return ElementType::s64;
   if (word.starts_with("si")) return element_of_word(word.substr(1));

@@ -52,15 +52,18 @@ class DictionaryRecogniser {
     while (at_ < text_.size() && (is_word(text_[at_]) || ((text_[at_] == '+' || text_[at_] == '-') && exponent()))) ++at_;
     return true;
   }
-  // What stands in angle brackets: words, numbers and their separators only.
+  // What stands in angle brackets: words, numbers, strings and their separators only.
   bool angles() {
     if (!take('<')) return true;
     int open = 1;
     for (; at_ < text_.size() && open > 0; ++at_) {
       char c = text_[at_];
-      if (c == '<') ++open;
+      if (c == '"') {
+        if (!string()) return false;
+        --at_;
+      } else if (c == '<') ++open;
       else if (c == '>') --open;
-      else if (!is_word(c) && !std::isspace(static_cast<unsigned char>(c)) && std::string_view(",:-+[]").find(c) == std::string_view::npos) return false;
+      else if (!is_word(c) && !std::isspace(static_cast<unsigned char>(c)) && std::string_view(",:-+[]=#@!?*").find(c) == std::string_view::npos) return false;
     }
     return open == 0;
   }
@@ -79,6 +82,7 @@ class DictionaryRecogniser {
     if (text_[at_] == '{') return dictionary(depth + 1);
     if (take('[')) return list(depth + 1);
     if (text_[at_] == '"') return string();
+    if (text_[at_] == '#' || text_[at_] == '@') ++at_;  // an attribute of a dialect, a symbol
     bool plain = number() || type();
     return plain && (!take(':') || type());
   }

@@ -9,9 +9,9 @@ namespace hloc::ir {
 // as it is.
 bool is_braced(std::string_view text);
 
-// Whether `text` is a dictionary whose values are numbers, strings, booleans, units, types, lists, dictionaries, or a
-// word with something in angle brackets (array<i64: 1, 2>, dense<1> : tensor<4xi32>). MLIR, "Language Reference",
-// section Attributes.
+// Whether `text` is a dictionary whose values are numbers, strings, booleans, units, types, lists, dictionaries, symbols, or a
+// word with something in angle brackets (array<i64: 1, 2>, dense<1> : tensor<4xi32>, #stablehlo<precision HIGH>). MLIR,
+// "Language Reference", section Attributes.
 bool is_mlir_dictionary(std::string_view text);
 
 }  // namespace hloc::ir

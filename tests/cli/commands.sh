@@ -57,6 +57,15 @@ ok "no undefined symbols" bash -c "[ -z \"\$(nm -u '$work/axpy.o')\" ]"
 exits 3 "can't be written" "$hloc" compile "$work/axpy.hlo" -o "$work/no/such/folder.o"
 exits 3 "can't be written" bash -c "'$hloc' ops >/dev/full"  # more than a buffer
 exits 3 "can't be written" bash -c "'$hloc' targets >/dev/full"
+exits 1 "(s1[2]{0}) has no form in StableHLO" bash -c "echo 'ENTRY e { ROOT p = (s1[2]) parameter(0) }' | '$hloc' convert - - --to mlir"
+cat >"$work/composite.hlo" <<'END'
+f { ROOT q = f32[2] parameter(0) }
+ENTRY e {
+  p = f32[2] parameter(0)
+  ROOT c = f32[2] call(p), to_apply=f, is_composite=true, frontend_attributes={composite.attributes="{a = 1>}",composite.name="a.b",composite.version="1"}
+}
+END
+exits 1 "is no MLIR dictionary" "$hloc" convert "$work/composite.hlo" - --to mlir
 exits 3 "No space left" bash -c "'$hloc' convert '$work/axpy.hlo' /dev/full"
 ok "a device is written in place" bash -c "'$hloc' convert '$work/axpy.hlo' /dev/null && [ -c /dev/null ]"
 exits 0 "for " "$hloc" compile "$work/axpy.hlo" --emit loops -o -

@@ -8,7 +8,7 @@ shared=${HLOC_SHARED:-../shared}
 BUILD=${FUZZ_BUILD:-build-fuzz} MESON_ARGS="-Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1" \
   TARGETS="tests/fuzz/fuzz_bytes tests/fuzz/fuzz_modules" tests/setup.sh || { echo "0 passed, 1 failed"; exit 1; }
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
-hlo=(tests/text/hlo tests/errors/hlo tests/rules tests/fuzz/corpus) mlir=(tests/text/stablehlo tests/errors/stablehlo)
+hlo=(tests/text tests/errors tests/rules) mlir=(tests/errors/mlir tests/ops)
 [ -d "$shared/conformance/hlo/syntax" ] && hlo+=("$shared/conformance/hlo/syntax")
 [ -d "$shared/conformance/stablehlo/interpret" ] && mlir+=("$shared/conformance/stablehlo/interpret")
 passed=0 failed=0
