@@ -1,7 +1,6 @@
 #include "src/commands/case.h"
 
 #include <cmath>
-#include <complex>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "src/commands/error.h"
 #include "src/commands/fill.h"
 #include "src/commands/npy.h"
+#include "src/commands/tolerance.h"
 
 namespace hloc::cli {
 namespace {
@@ -72,27 +72,6 @@ int64_t ulps_between(ElementType type, const std::byte* a, const std::byte* b) {
   int64_t d = 0;
   if (__builtin_sub_overflow(ordered(a), ordered(b), &d)) return -1;
   return std::abs(d);
-}
-
-std::complex<double> complex_at(ElementType type, const std::byte* at) {
-  if (!is_complex(type)) return element_to_double(type, at);
-  ElementType part = type == ElementType::c64 ? ElementType::f32 : ElementType::f64;
-  return {element_to_double(part, at), element_to_double(part, at + byte_width(part))};
-}
-
-bool close_enough(const Case& c, ElementType type, const std::byte* got, const std::byte* want) {
-  if (std::memcmp(got, want, static_cast<size_t>(byte_width(type))) == 0) return true;
-  if (type == ElementType::s64 || type == ElementType::u64) {
-    if (c.rtol == 0 && c.atol == 0) return false;
-  }
-  std::complex<double> g = complex_at(type, got), w = complex_at(type, want);
-  if (!is_complex(type)) {
-    if (std::isnan(w.real())) return std::isnan(g.real());
-    if (std::isinf(w.real()) || std::isinf(g.real())) return g.real() == w.real();
-  } else if (std::isnan(std::abs(w)) || std::isinf(std::abs(w))) {
-    return std::isnan(std::abs(w)) ? std::isnan(std::abs(g)) : std::isinf(std::abs(g));
-  }
-  return std::abs(g - w) <= c.atol + c.rtol * std::abs(w);
 }
 
 }  // namespace
@@ -168,7 +147,7 @@ Result<std::optional<std::string>> compare_one(const Case& c, const CaseArray& w
   int64_t wrong = 0, first = -1, count = stored.count();
   for (int64_t i = 0; i < count; ++i) {
     const std::byte* got = result.data() + static_cast<size_t>(i * want.every) * width;
-    if (close_enough(c, shape.element, got, elements->data() + static_cast<size_t>(i) * width)) continue;
+    if (close_enough({c.rtol, c.atol}, shape.element, got, elements->data() + static_cast<size_t>(i) * width)) continue;
     if (wrong++ == 0) first = i;
   }
   if (static_cast<double>(wrong) <= c.mismatch_fraction * static_cast<double>(count)) return std::optional<std::string>();

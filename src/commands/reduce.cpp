@@ -1,7 +1,5 @@
 // hloc reduce: a small module that still shows a failure.
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <unistd.h>
@@ -12,6 +10,7 @@
 #include "src/commands/command.h"
 #include "src/commands/fill.h"
 #include "src/commands/inputs.h"
+#include "src/commands/tolerance.h"
 
 namespace hloc::cli {
 namespace {
@@ -35,14 +34,6 @@ Result<std::vector<Bytes>> run_on(const Module& module, const std::string& targe
   return results;
 }
 
-bool is_close(ElementType element, const std::byte* a, const std::byte* b, double tolerance) {
-  if (std::memcmp(a, b, static_cast<size_t>(byte_width(element))) == 0) return true;
-  if (!is_float(element)) return false;
-  double x = element_to_double(element, a), y = element_to_double(element, b);
-  if (std::isnan(x) && std::isnan(y)) return true;
-  return tolerance > 0 && std::fabs(x - y) <= tolerance * (1 + std::fmax(std::fabs(x), std::fabs(y)));
-}
-
 // The kind of failure, as one word that must stay the same: "" is none.
 std::string failure_of(const Module& module, const ReduceArguments& a) {
   auto want = run_on(module, "reference", a.fill);
@@ -54,7 +45,7 @@ std::string failure_of(const Module& module, const ReduceArguments& a) {
   for (size_t k = 0; k < shapes->size(); ++k) {
     auto width = static_cast<size_t>(byte_width((*shapes)[k].element));
     for (size_t at = 0; at + width <= (*got)[k].size(); at += width)
-      if (!is_close((*shapes)[k].element, (*got)[k].data() + at, (*want)[k].data() + at, a.tolerance)) return "values differ";
+      if (!close_enough({a.tolerance, a.tolerance}, (*shapes)[k].element, (*got)[k].data() + at, (*want)[k].data() + at)) return "values differ";
   }
   return "";
 }
