@@ -14,31 +14,17 @@ import json
 import math
 import os
 import subprocess
-import sys
 import time
-import venv
 from pathlib import Path
 
-PACKAGES = ["jax", "numpy"]
+from environment import cache_folder, run_inside
+
 BASICS = """add_mul activations transcendental_f32 broadcasts transposes slices_strided pad_basic iota_reverse_concat clamp_select
   logical int_bits int_divmod rounding nan_inf_compare reduce_all reduce_3d_middle reduce_int softmax log_softmax_xent layernorm
   gelu_mlp matmul_64 matmul_512 matmul_odd_sizes batched_matmul matvec_vecmat_dot while_newton_sqrt while_collatz while_nested
   cond_branch fori_matrix_power dynamic_slice dynamic_update_slice scan_ema"""
 MODELS = "mlp_mnist_forward mlp_mnist_train_step digits_mlp"
 SCIENCE = "black_scholes nbody_step jacobi_stencil sir_ode_rk4 heat_adi conjugate_gradient kmeans_iteration conway_life"
-
-
-def environment(folder):
-    python = folder / "bin" / "python"
-    ready = folder / "ready"
-    if not ready.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-        if subprocess.run(install).returncode != 0:
-            print("cases_vs_xla: jax could not be installed", file=sys.stderr)
-            sys.exit(3)
-        ready.touch()
-    return python
 
 
 NAMES = {"pred": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "bf16": "bfloat16",
@@ -151,17 +137,12 @@ def main():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=100)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)  # in the virtual environment
     arguments = parser.parse_args()
+    run_inside(cache_folder("jax"), ["jax", "numpy"])
     if not arguments.cases:
         shared = Path(os.environ.get("HLOC_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "cases"
         arguments.cases = [str(shared / kind / name) for kind, names in (("basics", BASICS), ("models", MODELS), ("science", SCIENCE)) for name in names.split()]
-    if arguments.inside:
-        measure(arguments)
-        return
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hloc" / "jax"
-    python = environment(cache)
-    os.execv(python, [str(python), __file__, "--inside", *sys.argv[1:]])
+    measure(arguments)
 
 
 if __name__ == "__main__":

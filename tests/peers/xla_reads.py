@@ -15,24 +15,9 @@ import os
 import re
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
-PACKAGES = ["jaxlib", "numpy"]
-
-
-def environment(folder):
-    """The Python of a virtual environment that has jaxlib."""
-    python = folder / "bin" / "python"
-    ready = folder / "ready"
-    if not ready.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-        if subprocess.run(install).returncode != 0:
-            print("xla_reads: jaxlib could not be installed", file=sys.stderr)
-            sys.exit(3)
-        ready.touch()
-    return python
+from environment import cache_folder, run_inside
 
 
 def find_parser():
@@ -111,12 +96,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("hloc", help="the hloc to test")
     parser.add_argument("paths", nargs="+", help=".hlo files, or folders of them")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parser.add_argument("--venv", type=Path, default=cache / "hloc" / "xla-parser", help="where jaxlib is or gets installed")
+    parser.add_argument("--venv", type=Path, default=cache_folder("xla-parser"), help="where jaxlib is or gets installed")
     args = parser.parse_args()
-    python = environment(args.venv)
-    if Path(sys.prefix).resolve() != args.venv.resolve():
-        os.execv(python, [str(python), os.path.abspath(__file__), *sys.argv[1:]])
+    run_inside(args.venv, ["jaxlib", "numpy"])
     parse = find_parser()
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for path in files_of(args.paths):
