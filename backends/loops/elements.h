@@ -106,7 +106,6 @@ class Elements {
     BufferId buffer = 0;
     KernelBuilder::Mark mark;
   };
-  static constexpr int64_t unbuffered = -1;  // as a producer's leaf: the value itself, not what its row buffer has
 
   static Key key_of(const Request& r);
   std::optional<ValueId> known(const Request& r) const;
@@ -167,6 +166,7 @@ class Elements {
 
   KernelBuilder& b_;
   Splits& splits_;
+  ir::Value filling_ = nullptr;  // whose row buffer is being filled: it is computed, not loaded
   bool wants_splits_ = false;
   std::unordered_map<ir::Value, BufferId> buffers_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;

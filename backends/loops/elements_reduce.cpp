@@ -128,9 +128,9 @@ ValueId Elements::reduce(const Request& r) {
     bool is_list = v->type.is_tuple();
     ElementType type = is_list ? v->type.element_type(i).element() : v->type.element();
     results[i] = b_.convert(type, results[i]);
-    if (r.producer.leaf >= 0) memo_[key_of({{v, static_cast<int64_t>(i)}, r.at})] = results[i];
+    memo_[key_of({{v, static_cast<int64_t>(i)}, r.at})] = results[i];
   }
-  return results[static_cast<size_t>(std::max<int64_t>(r.producer.leaf, 0))];
+  return results[static_cast<size_t>(r.producer.leaf)];
 }
 
 Affine Elements::in_window(const ir::WindowDim& w, const Affine& at, const Affine& k, int64_t size, uint32_t& guards) {
@@ -180,8 +180,8 @@ ValueId Elements::reduce_window(const Request& r) {
   b_.resume();
   --depth_;
   if (error_) return no_id;
-  for (size_t i = 0; i < n; ++i) if (r.producer.leaf >= 0) memo_[key_of({{v, static_cast<int64_t>(i)}, r.at})] = results[i];
-  return results[static_cast<size_t>(std::max<int64_t>(r.producer.leaf, 0))];
+  for (size_t i = 0; i < n; ++i) memo_[key_of({{v, static_cast<int64_t>(i)}, r.at})] = results[i];
+  return results[static_cast<size_t>(r.producer.leaf)];
 }
 
 // ---- Dot and convolution ----

@@ -1,6 +1,7 @@
 // Row buffers (ir/row_buffer.h): a value that several loops of one row need is stored to a local buffer by a loop
 // of its own, at the level of the row's number, and loaded from there.
 #include <algorithm>
+#include <utility>
 
 #include "backends/loops/elements.h"
 #include "ir/row_buffer.h"
@@ -26,7 +27,7 @@ int64_t row_elements(ir::Type type, const ir::Ints& row_dims) {
 // buffer: such an element is computed by itself.
 std::optional<ir::Ints> Elements::row_dims(const Request& r) {
   ir::Value v = r.producer.instruction;
-  if (r.producer.leaf == unbuffered || buffers_.count(v) || (hero_ && hero_->instruction)) return std::nullopt;
+  if (v == filling_ || buffers_.count(v) || (hero_ && hero_->instruction)) return std::nullopt;
   auto dims = ir::row_buffer_dims(v);
   if (!dims) return std::nullopt;
   int64_t bytes = row_elements(v->type, *dims) * byte_width(v->type.element());
@@ -56,7 +57,7 @@ ValueId Elements::from_row(const Request& r, const ir::Ints& row_dims) {
 
 // The buffer of the row whose number `row` has in `row_dims`.
 std::optional<BufferId> Elements::fill_row(ir::Value v, const Point& row, const ir::Ints& row_dims) {
-  Request number{{v, unbuffered}, {{}, 0, no_id}};
+  Request number{{v}, {{}, 0, no_id}};
   for (int64_t d : row_dims) number.at.index.push_back(row.index[static_cast<size_t>(d)]);
   Key key = key_of(number);
   if (auto known = row_buffers_.find(key); known != row_buffers_.end() && b_.is_open(known->second.mark)) return known->second.buffer;
@@ -80,7 +81,9 @@ std::optional<BufferId> Elements::fill_row(ir::Value v, const Point& row, const 
     offset *= v->type.dim(static_cast<int64_t>(d));
     offset += at.index.back();
   }
-  ValueId x = value({v, unbuffered}, std::move(at));
+  ir::Value outer = std::exchange(filling_, v);
+  ValueId x = value({v}, std::move(at));
+  filling_ = outer;
   if (!error_) b_.store(made.buffer, std::move(offset), x);
   for (size_t i = 0; i < loops.size(); ++i) b_.end_loop();
   b_.resume();

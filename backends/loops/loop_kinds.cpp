@@ -189,16 +189,28 @@ std::vector<int64_t> uses_in(const Kernel& kernel, const Block& block) {
   return uses;
 }
 
-// Whether the loop touches a local buffer that statements outside it touch too.
-bool shares_locals(const Kernel& kernel, const Loop& loop) {
-  std::vector<int64_t> inside = uses_in(kernel, loop.body), all = uses_in(kernel, kernel.body);
-  for (size_t b = 0; b < inside.size(); ++b)
-    if (kernel.buffers[b].role == BufferRole::local && inside[b] > 0 && inside[b] != all[b]) return true;
-  return false;
-}
+// The local buffers that a loop uses: by itself, or along with statements outside it.
+class LoopLocals {
+ public:
+  LoopLocals(const Kernel& kernel, const Loop& loop)
+      : kernel_(kernel), inside_(uses_in(kernel, loop.body)), all_(uses_in(kernel, kernel.body)) {}
+
+  bool is_private(BufferId b) const { return is_used(b) && inside_[b] == all_[b]; }
+  bool any_shared() const {
+    for (BufferId b = 0; b < inside_.size(); ++b)
+      if (is_used(b) && inside_[b] != all_[b]) return true;
+    return false;
+  }
+
+ private:
+  bool is_used(BufferId b) const { return kernel_.buffers[b].role == BufferRole::local && inside_[b] > 0; }
+
+  const Kernel& kernel_;
+  std::vector<int64_t> inside_, all_;
+};
 
 void make_parallel(Kernel& kernel, Loop& loop) {
-  if (shares_locals(kernel, loop) || !is_independent(kernel, loop, SideBySide::threads)) return;
+  if (LoopLocals(kernel, loop).any_shared() || !is_independent(kernel, loop, SideBySide::threads)) return;
   while (split_by_division(kernel, loop)) continue;
   int64_t work = std::max<int64_t>(work_of(loop.body), 1);
   int64_t grain = std::max<int64_t>(1, work_per_chunk / work);
@@ -348,10 +360,7 @@ bool is_independent(const Kernel& kernel, const Loop& loop, SideBySide how) {
     if (auto* load = s.as<Load>(); load && kernel.buffers[load->access.buffer].role != BufferRole::input) effects.loads.push_back(&load->access);
   });
   if (how == SideBySide::threads) {
-    std::vector<int64_t> here = uses_in(kernel, loop.body), all = uses_in(kernel, kernel.body);
-    auto is_private = [&](const Access* a) {
-      return kernel.buffers[a->buffer].role == BufferRole::local && here[a->buffer] == all[a->buffer];
-    };
+    auto is_private = [locals = LoopLocals(kernel, loop)](const Access* a) { return locals.is_private(a->buffer); };
     std::erase_if(effects.stores, is_private);
     std::erase_if(effects.loads, is_private);
   }
