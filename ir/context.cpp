@@ -1,11 +1,9 @@
 // Interning of types, attributes and strings.
 #include <algorithm>
-
-#include "ir/graph.h"
-
-#include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "ir/graph.h"
 
 namespace hloc::ir {
 namespace {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "passes/fusion/cost.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite/scalar.h"
 #include "passes/while_shape.h"
@@ -23,23 +24,18 @@ using ir::ComputationRef;
 using ir::Op;
 using ir::Value;
 
-// Elements from which on a transcendental function, a division or a transpose is worth a load.
-constexpr int64_t dear_elements = 16;
-
-constexpr Op always_dear[] = {Op::Dot,  Op::Convolution, Op::Reduce,   Op::ReduceWindow,   Op::Sort,
-                              Op::Scatter, Op::Gather,   Op::Cholesky, Op::TriangularSolve, Op::Fft};
-constexpr Op dear_when_large[] = {Op::Exp, Op::Expm1, Op::Log, Op::Log1p,    Op::Tanh,  Op::Sin, Op::Cos,    Op::Tan,
-                                  Op::Cbrt, Op::Power, Op::Atan2, Op::Logistic, Op::Erf, Op::Divide, Op::Remainder, Op::Transpose};
+// In additions: work from which on a value is worth carrying rather than computing in every round, and what an element of an
+// elementwise one must take, since a load takes time too.
+constexpr double dear_flops = 128, dear_element = 8;
 
 bool is_dear(Value v) {
-  if (std::ranges::find(always_dear, v->op) != std::end(always_dear)) return true;
-  bool may_be = std::ranges::find(dear_when_large, v->op) != std::end(dear_when_large);
-  return may_be && v->type.is_static() && v->type.count() >= dear_elements;
+  if (!v->type.is_array() || !v->type.is_static() || flops_of(v) < dear_flops) return false;
+  return !ir::is_elementwise(v->op) || flops_per_element(v) >= dear_element;
 }
 
 // Whether doing `v` when the loop does not run at all changes nothing: no effect, and it ends.
 bool may_be_early(Value v) {
-  if (ir::has_effect(v) || v->op == Op::While || v->op == Op::CustomCall || v->op == Op::Call) return false;
+  if (ir::has_effect(v) || v->op == Op::While || v->op == Op::Conditional || v->op == Op::CustomCall || v->op == Op::Call) return false;
   return v->type.is_array() && v->type.is_static() && !v->extras;
 }
 

@@ -18,12 +18,6 @@ Result<Module> shrink(const Module& module, const std::function<bool(const Modul
   });
 }
 
-std::vector<std::string> pipeline() {
-  std::vector<std::string> out;
-  for (const passes::Pass* pass : passes::pipeline()) out.emplace_back(pass->name);
-  return out;
-}
-
 Result<std::vector<Decision>> explain(const Module& module, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<std::vector<Decision>> {
     if (auto verified = ir::verify(*module.ir()); !verified) return verified.error();

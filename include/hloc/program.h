@@ -117,9 +117,6 @@ struct Culprit {
 // `inputs` as for Program::call.
 Result<Culprit> bisect(const Module& module, std::span<const std::span<const std::byte>> inputs, const CompileOptions& options = {});
 
-// The passes that `compile` runs, in order; `optimize` takes them.
-std::vector<std::string> pipeline();
-
 // Interprets the text of a loop-IR kernel on inputs, as loops_signature gives them; the buffers that it writes come back.
 Result<std::vector<std::vector<std::byte>>> run_loops(std::string text, std::string file,
                                                       std::span<const std::span<const std::byte>> inputs);

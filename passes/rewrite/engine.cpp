@@ -34,21 +34,10 @@ bool is_pinned(Value v) {
 
 bool may_rewrite(Value v) { return !is_pinned(v) && !ir::has_effect(v); }
 
-// How often each instruction is an operand (or the root), by id; dead users do not count.
-std::vector<uint32_t> use_counts(const Computation& from, const std::vector<bool>& live) {
-  std::vector<uint32_t> uses(from.size());
-  for (Value v : from.instructions()) {
-    if (!live[v->id]) continue;
-    for (Value operand : v->operands()) ++uses[operand->id];
-  }
-  ++uses[from.root()->id];
-  return uses;
-}
-
 // Whether a rule would fire somewhere in a settled computation; tried on the side, so most sweeps need not begin.
 bool any_rule_fires(const Computation& from, const ir::ContextRef& context, const RuleSet& rules, const ir::Target& target) {
   std::optional<ir::ComputationBuilder> scratch;
-  std::vector<uint32_t> uses = use_counts(from, std::vector<bool>(from.size(), true));
+  std::vector<uint32_t> uses = ir::use_counts(from);
   for (Value v : from.instructions()) {
     std::span<const Rule* const> candidates = rules.at(v->op);
     if (candidates.empty() || !may_rewrite(v)) continue;
@@ -85,7 +74,7 @@ class Sweep {
   ComputationRef run() {
     const Computation& from = rebuild_.from();
     std::vector<bool> live = live_instructions(from);
-    std::vector<uint32_t> uses = use_counts(from, live);
+    std::vector<uint32_t> uses = ir::use_counts(from);
     size_t fired_before = stats_.fired;
     for (Value v : from.instructions()) {
       if (!live[v->id]) continue;
