@@ -1,6 +1,7 @@
 #include "passes/fusion/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hloc::passes {
 namespace {
@@ -26,11 +27,12 @@ double array_count(Type type) {
   return type.is_array() ? static_cast<double>(type.count()) : 0;
 }
 
-double operand_bytes(Value v) {
+double operand_count(Value v) {
   double sum = 0;
-  for (Value operand : v->operands()) sum += array_bytes(operand->type);
+  for (Value operand : v->operands()) sum += array_count(operand->type);
   return sum;
 }
+double last_dimension(Type type) { return type.rank() > 0 ? static_cast<double>(type.dim(type.rank() - 1)) : 1; }
 
 double dot_flops(Value v) {
   double depth = 1;
@@ -38,33 +40,39 @@ double dot_flops(Value v) {
   return 2 * depth * array_count(v->type);
 }
 
-double flops_of(Value v) {
-  if (v->op == Op::Dot) return dot_flops(v);
-  if (v->op == Op::Reduce) {
-    double sum = 0;
-    for (size_t i = 0; i < v->operands().size() / 2; ++i) sum += array_count(v->operand(i)->type);
-    return sum;
-  }
-  if (v->op == Op::Convolution) {
-    const auto& dims = v->as<ir::ConvAttr>().dims;
-    double out_features = static_cast<double>(std::max<int64_t>(v->operand(1)->type.dim(dims.kernel_output_feature), 1));
-    return 2 * array_count(v->type) * array_count(v->operand(1)->type) / out_features;
-  }
-  return ir::is_elementwise(v->op) ? flops_per_element(v) * array_count(v->type) : 0;
+double convolution_flops(Value v) {
+  const auto& dims = v->as<ir::ConvAttr>().dims;
+  double out_features = static_cast<double>(std::max<int64_t>(v->operand(1)->type.dim(dims.kernel_output_feature), 1));
+  return 2 * array_count(v->type) * array_count(v->operand(1)->type) / out_features;
 }
+double window_flops(Value v) {
+  double places = 1;
+  for (const ir::WindowDim& d : v->as<ir::WindowAttr>().window) places *= static_cast<double>(d.size);
+  return places * array_count(v->type);
+}
+double order_flops(Value v) { return operand_count(v) * std::log2(2 + operand_count(v)); }
+double cholesky_flops(Value v) { return operand_count(v) * last_dimension(v->operand(0)->type) / 3; }
+double solve_flops(Value v) { return array_count(v->type) * last_dimension(v->operand(0)->type); }
+double fft_flops(Value v) { return 5 * order_flops(v); }
+double fusion_flops(Value v) {
+  double sum = 0;
+  for (Value inner : v->callee(0).instructions()) sum += flops_of(inner);
+  return sum;
+}
+
+// What is neither elementwise nor only moves elements.
+struct WorkModel {
+  Op op;
+  double (*flops)(Value);
+};
+constexpr WorkModel work_models[] = {
+    {Op::Dot, dot_flops},           {Op::Convolution, convolution_flops}, {Op::Reduce, operand_count},
+    {Op::Scatter, operand_count},   {Op::SelectAndScatter, operand_count}, {Op::ReduceWindow, window_flops},
+    {Op::Sort, order_flops},        {Op::TopK, order_flops},              {Op::Fft, fft_flops},
+    {Op::Cholesky, cholesky_flops}, {Op::TriangularSolve, solve_flops},   {Op::Fusion, fusion_flops},
+};
 
 }  // namespace
-
-Cost& Cost::operator+=(const Cost& other) {
-  bytes += other.bytes;
-  flops += other.flops;
-  launches += other.launches;
-  return *this;
-}
-
-double Cost::in_bytes(const ir::Target& target) const {
-  return bytes + flops / flops_per_byte(target) + launches * target.launch_cost_bytes;
-}
 
 double flops_per_element(Value v) {
   struct Weight { Op op; double flops; };
@@ -87,14 +95,10 @@ double flops_per_element(Value v) {
   return ir::is_elementwise(v->op) ? 1 : 0;
 }
 
-Cost cost_of(Value v) {
-  Cost cost{operand_bytes(v) + array_bytes(v->type), 0, 1};
-  if (v->op != Op::Fusion) {
-    cost.flops = flops_of(v);
-    return cost;
-  }
-  for (Value inner : v->callee(0).instructions()) cost.flops += flops_of(inner);
-  return cost;
+double flops_of(Value v) {
+  if (ir::is_elementwise(v->op)) return flops_per_element(v) * array_count(v->type);
+  auto model = std::ranges::find(work_models, v->op, &WorkModel::op);
+  return model == std::end(work_models) ? 0 : model->flops(v);
 }
 
 JoinCost join_cost(Value v, double evaluations, const ir::Target& target) {

@@ -1,5 +1,5 @@
-// The one cost model of fusion. Its unit is a byte of memory traffic: what a kernel reads and writes, what its
-// arithmetic takes in the time of a byte, what its launch is worth.
+// The one cost model. Its unit is a byte of memory traffic: what is read and written, what arithmetic takes in the time of
+// a byte, what a launch is worth.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,20 +7,11 @@
 
 namespace hloc::passes {
 
-struct Cost {
-  double bytes = 0;     // read and written
-  double flops = 0;     // weighted: an addition is one
-  double launches = 0;
-
-  Cost& operator+=(const Cost& other);
-  double in_bytes(const ir::Target& target) const;
-};
-
 // Weight of one element of the result of an elementwise op or a reduction, in additions.
 double flops_per_element(ir::Value v);
 
-// One instruction run by itself: a fusion, or any other op (a dot counts two a multiply-add).
-Cost cost_of(ir::Value v);
+// The work of an instruction by itself, in additions; a multiply-add counts two. Moving elements is none.
+double flops_of(ir::Value v);
 
 // What making `v` inside its consumer changes: its array is neither written nor read and its launch goes away, but it is
 // computed `evaluations` times instead of once an element. In `kept` it is computed once an element all the same, and goes

@@ -10,6 +10,7 @@
 #include "passes/buffers/step_kind.h"
 #include "passes/fusion/dissolve.h"
 #include "passes/fusion/domains.h"
+#include "passes/fusion/dot_sums.h"
 #include "passes/fusion/groups.h"
 #include "passes/rebuild.h"
 
@@ -53,7 +54,7 @@ class Fuser {
   Fuser(const Computation& from, const CalleeMap& callees, PassContext& context, const ir::ContextRef& graph, FreshNames& names)
       : from_(from), context_(context), graph_(graph), names_(names), live_(live_instructions(from)),
         plan_(plan_fusion(from, context)), rebuild_(from, callees, graph, ir::Interning::append),
-        stamp_(from.size(), 0), inner_(from.size(), nullptr) {}
+        stamp_(from.size(), 0), inner_(from.size(), nullptr), waits_(from.size(), false) {}
 
   // Null when nothing changes.
   ComputationRef run() {
@@ -88,6 +89,7 @@ class Fuser {
   Rebuild rebuild_;
   std::vector<uint32_t> stamp_;   // by id: the group (its number + 1) whose computation has it
   std::vector<Value> inner_;      // by id: in that computation
+  std::vector<bool> waits_;       // by id: for what it needs
   uint32_t mark_ = 0;
   std::vector<ComputationRef> fused_;
 };
@@ -148,7 +150,8 @@ void Fuser::make(Value wanted) {
     }
     std::vector<Value> before = missing(v);
     if (!before.empty()) {
-      HLOC_CHECK(todo.size() <= from_.size() * 2, "no kernel needs its own result");
+      HLOC_CHECK(!waits_[v->id], "no kernel needs its own result");  // it is back on top, so all of that should be there
+      waits_[v->id] = true;
       todo.insert(todo.end(), before.rbegin(), before.rend());
       continue;
     }

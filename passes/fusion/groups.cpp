@@ -138,6 +138,11 @@ bool FusionPlanner::is_split_reduction(Value v) const {
   return true;
 }
 
+void FusionPlanner::find_split_reductions() {
+  split_.assign(computation_.size(), false);
+  for (Value v : computation_.instructions()) split_[v->id] = live_[v->id] && is_split_reduction(v);
+}
+
 void FusionPlanner::place_split_reduction(Value v) {
   std::vector<std::pair<Value, Consumers>> parts;
   std::vector<Use> uses;
@@ -174,8 +179,8 @@ void FusionPlanner::place_split_reduction(Value v) {
 }
 
 void FusionPlanner::place(Value v) {
-  if (v->op == Op::GetTupleElement && is_split_reduction(v->operand(0))) return;  // placed along with the reduction
-  if (is_split_reduction(v)) return place_split_reduction(v);
+  if (v->op == Op::GetTupleElement && split_[v->operand(0)->id]) return;  // placed along with the reduction
+  if (split_[v->id]) return place_split_reduction(v);
   bool fits = can_be_kernel(v);
   bool is_shared = v->type.is_array() && v->type.is_static() && !is_repeatable(v) && v->op != Op::Constant;
   Consumers found;

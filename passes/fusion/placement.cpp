@@ -227,7 +227,8 @@ const char* FusionPlanner::merge_refusal(uint32_t a, uint32_t b, std::span<const
   if (first.outputs.size() + second.outputs.size() > most_outputs) return "the kernel would have too many results";
   if (first.members.size() + second.members.size() > most_members) return "the kernel would be full";
   if (elementwise_flops(first.members) + elementwise_flops(second.members) > most_merged_flops) return "arithmetic takes longer than memory";
-  std::vector<int32_t> there = groups_[a].loops.absorb(second.loops);
+  GroupLoops together = first.loops;  // as they would be
+  std::vector<int32_t> there = together.absorb(second.loops);
   bool meets = false;
   for (const Use& use : uses_b) {
     Domain d = domains_[use.domain];

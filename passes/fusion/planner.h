@@ -77,6 +77,7 @@ class FusionPlanner {
   FusionPlan plan() {
     find_users();
     find_pinned();
+    find_split_reductions();
     find_row_work();
     find_chains();
     auto instructions = computation_.instructions();
@@ -98,6 +99,7 @@ class FusionPlanner {
   void place_work(ir::Value v, const Consumers& consumers);
   void place_outside(ir::Value v);
   bool is_split_reduction(ir::Value v) const;
+  void find_split_reductions();
   void place_split_reduction(ir::Value v);
   DomainId add_domain(Domain domain);
   bool is_member(ir::Value v, uint32_t group) const;
@@ -132,7 +134,7 @@ class FusionPlanner {
 
   const ir::Computation& computation_;
   PassContext& context_;
-  std::vector<bool> live_, pinned_;
+  std::vector<bool> live_, pinned_, split_;
   std::vector<double> row_work_;                         // by id
   std::vector<double> chain_flops_;                      // by id: of an element, with the elementwise work behind it
   std::vector<bool> over_dot_;                           // by id: could be a contraction's epilogue
@@ -146,6 +148,5 @@ class FusionPlanner {
   uint32_t search_ = 0;
   FusionPlan plan_;
 };
-
 
 }  // namespace hloc::passes
