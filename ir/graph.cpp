@@ -222,10 +222,12 @@ bool has_effect(Value v) {
   return false;
 }
 
-std::vector<uint32_t> use_counts(const Computation& computation) {
+std::vector<uint32_t> use_counts(const Computation& computation, const std::vector<bool>& users) {
   std::vector<uint32_t> counts(computation.size());
-  for (Value v : computation.instructions())
+  for (Value v : computation.instructions()) {
+    if (!users.empty() && !users[v->id]) continue;
     for (Value operand : v->operands()) ++counts[operand->id];
+  }
   ++counts[computation.root()->id];
   return counts;
 }

@@ -321,7 +321,8 @@ std::vector<const Computation*> reachable(const Computation& entry);
 // True when evaluating `v` does more than compute its value.
 bool has_effect(Value v);
 
-// Number of uses of each instruction as an operand (the root counts as one more use), by id.
-std::vector<uint32_t> use_counts(const Computation& computation);
+// Number of uses of each instruction as an operand (the root counts as one more use), by id. Only uses by the instructions
+// that are set in `users` count, unless it is empty.
+std::vector<uint32_t> use_counts(const Computation& computation, const std::vector<bool>& users = {});
 
 }  // namespace hloc::ir

@@ -37,8 +37,10 @@ bool may_rewrite(Value v) { return !is_pinned(v) && !ir::has_effect(v); }
 // Whether a rule would fire somewhere in a settled computation; tried on the side, so most sweeps need not begin.
 bool any_rule_fires(const Computation& from, const ir::ContextRef& context, const RuleSet& rules, const ir::Target& target) {
   std::optional<ir::ComputationBuilder> scratch;
-  std::vector<uint32_t> uses = ir::use_counts(from);
+  std::vector<bool> live = live_instructions(from);
+  std::vector<uint32_t> uses = ir::use_counts(from, live);
   for (Value v : from.instructions()) {
+    if (!live[v->id]) continue;
     std::span<const Rule* const> candidates = rules.at(v->op);
     if (candidates.empty() || !may_rewrite(v)) continue;
     for (const Rule* rule : candidates) {
@@ -74,7 +76,7 @@ class Sweep {
   ComputationRef run() {
     const Computation& from = rebuild_.from();
     std::vector<bool> live = live_instructions(from);
-    std::vector<uint32_t> uses = ir::use_counts(from);
+    std::vector<uint32_t> uses = ir::use_counts(from, live);
     size_t fired_before = stats_.fired;
     for (Value v : from.instructions()) {
       if (!live[v->id]) continue;
