@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/cost.h"
+
 namespace hloc {
 namespace {
 
@@ -14,12 +16,6 @@ double elements(ir::Type type) {
   return n;
 }
 
-double dot_flops(ir::Value v) {
-  double k = 1;
-  for (int64_t d : v->as<ir::DotAttr>().lhs_contracting) k *= static_cast<double>(v->operand(0)->type.dim(d));
-  return 2 * k * elements(v->type);
-}
-
 double flops_of(ir::Value v);
 
 double flops_of(const ir::Computation& c) {
@@ -28,12 +24,11 @@ double flops_of(const ir::Computation& c) {
   return sum;
 }
 
+// Counted, not weighted by what they take as fusion's cost model does: an element of an elementwise result is one.
 double flops_of(ir::Value v) {
-  if (v->op == ir::Op::Dot) return dot_flops(v);
-  if (v->op == ir::Op::Reduce) return elements(v->operand(0)->type) * static_cast<double>(v->operand_count / 2);
   if (v->op == ir::Op::Fusion) return flops_of(v->callee(0));
-  bool computes = ir::is_elementwise(v->op) && v->op != ir::Op::Convert;
-  return computes ? elements(v->type) : 0;
+  if (!ir::is_elementwise(v->op)) return passes::flops_of(v);
+  return v->op == ir::Op::Convert ? 0 : elements(v->type);
 }
 
 double width(ir::Type type) { return byte_width(type.element()); }

@@ -45,10 +45,17 @@ double convolution_flops(Value v) {
   double out_features = static_cast<double>(std::max<int64_t>(v->operand(1)->type.dim(dims.kernel_output_feature), 1));
   return 2 * array_count(v->type) * array_count(v->operand(1)->type) / out_features;
 }
+double reduce_flops(Value v) {
+  double sum = 0;
+  for (size_t i = 0; i < v->operands().size() / 2; ++i) sum += array_count(v->operand(i)->type);
+  return sum;
+}
 double window_flops(Value v) {
   double places = 1;
   for (const ir::WindowDim& d : v->as<ir::WindowAttr>().window) places *= static_cast<double>(d.size);
-  return places * array_count(v->type);
+  double results = 0;
+  for (Type leaf : ir::leaves(v->type)) results += array_count(leaf);
+  return places * results;
 }
 double order_flops(Value v) { return operand_count(v) * std::log2(2 + operand_count(v)); }
 double cholesky_flops(Value v) { return operand_count(v) * last_dimension(v->operand(0)->type) / 3; }
@@ -66,7 +73,7 @@ struct WorkModel {
   double (*flops)(Value);
 };
 constexpr WorkModel work_models[] = {
-    {Op::Dot, dot_flops},           {Op::Convolution, convolution_flops}, {Op::Reduce, operand_count},
+    {Op::Dot, dot_flops},           {Op::Convolution, convolution_flops}, {Op::Reduce, reduce_flops},
     {Op::Scatter, operand_count},   {Op::SelectAndScatter, operand_count}, {Op::ReduceWindow, window_flops},
     {Op::Sort, order_flops},        {Op::TopK, order_flops},              {Op::Fft, fft_flops},
     {Op::Cholesky, cholesky_flops}, {Op::TriangularSolve, solve_flops},   {Op::Fusion, fusion_flops},
