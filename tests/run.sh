@@ -51,8 +51,8 @@ for script in tests/cli/*.sh; do
   [ -e "$script" ] && count "$(basename "$script" .sh)" bash "$script" "$hloc" "$build"
 done
 count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 60 --inputs 2000
-count "random HLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 20 tests/text tests/errors tests/rules
-count "random StableHLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 20 tests/errors/mlir tests/ops
+count "random HLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 2000000 tests/text tests/errors tests/rules
+count "random StableHLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 400000 tests/errors/mlir tests/ops
 source tests/cases.sh
 
 echo "$passed passed, $failed failed"
