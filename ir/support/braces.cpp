@@ -68,6 +68,11 @@ class DictionaryRecogniser {
     return open == 0;
   }
   bool type() { return word() && angles(); }
+  // An attribute of a dialect (#stablehlo<precision HIGH>) or a symbol (@f): the name follows at once.
+  bool named() {
+    ++at_;
+    return at_ < text_.size() && !std::isspace(static_cast<unsigned char>(text_[at_])) && type();
+  }
 
   bool list(int depth) {
     if (take(']')) return true;
@@ -82,8 +87,7 @@ class DictionaryRecogniser {
     if (text_[at_] == '{') return dictionary(depth + 1);
     if (take('[')) return list(depth + 1);
     if (text_[at_] == '"') return string();
-    if (text_[at_] == '#' || text_[at_] == '@') ++at_;  // an attribute of a dialect, a symbol
-    bool plain = number() || type();
+    bool plain = text_[at_] == '#' || text_[at_] == '@' ? named() : number() || type();
     return plain && (!take(':') || type());
   }
   bool dictionary(int depth) {
