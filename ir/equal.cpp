@@ -1,6 +1,6 @@
 #include "ir/equal.h"
 
-#include <cstring>
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -56,11 +56,10 @@ class DeepEqual {
   }
 
   bool literals(const Literal& a, const Literal& b) {
-    if (a.is_elided() != b.is_elided() || !types(a.type(), b.type()) || a.parts().size() != b.parts().size()) return false;
-    if (a.size() != b.size() || (a.size() > 0 && std::memcmp(a.bytes().data(), b.bytes().data(), a.size()) != 0)) return false;
-    for (size_t i = 0; i < a.parts().size(); ++i)  // nested no deeper than readers allow
-      if (!literals(a.parts()[i], b.parts()[i])) return false;
-    return true;
+    if (!types(a.type(), b.type())) return false;
+    return std::ranges::equal(leaves(a), leaves(b), [this](const Literal* x, const Literal* y) {
+      return x->is_elided() == y->is_elided() && types(x->type(), y->type()) && std::ranges::equal(x->bytes(), y->bytes());
+    });
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "ir/literal.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -30,11 +31,29 @@ Literal make_dense(Type array, bool zeroed) {
 Literal Literal::uninitialized(Type array) { return make_dense(array, false); }
 Literal Literal::zeros(Type array) { return make_dense(array, true); }
 
+// The parts of a tuple. Tuples may nest deeper than a stack allows, so that they go from the top down: what is inside a
+// part is held here while the part goes.
+struct Literal::Parts {
+  explicit Parts(std::vector<Literal> parts) : list(std::move(parts)) {}
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  ~Parts() {
+    while (!list.empty()) {
+      Literal last = std::move(list.back());
+      list.pop_back();
+      if (last.tuple_ && last.owner_.use_count() == 1) list.insert(list.end(), last.parts().begin(), last.parts().end());
+    }
+  }
+
+  std::vector<Literal> list;
+};
+
 Literal Literal::tuple(Type type, std::vector<Literal> parts) {
   HLOC_CHECK(type.is_tuple() && type.tuple_size() == parts.size(), "a tuple literal has one part per element");
   Literal out;
   out.type_ = type;
-  out.owner_ = std::make_shared<const std::vector<Literal>>(std::move(parts));
+  out.owner_ = std::make_shared<const Parts>(std::move(parts));
+  out.tuple_ = true;
   return out;
 }
 
@@ -61,7 +80,7 @@ Literal Literal::view(Type array, std::shared_ptr<const void> owner, const std::
 
 const std::vector<Literal>& Literal::parts() const {
   static const std::vector<Literal> none;
-  return is_tuple() && owner_ ? *static_cast<const std::vector<Literal>*>(owner_.get()) : none;
+  return tuple_ ? static_cast<const Parts*>(owner_.get())->list : none;
 }
 
 std::span<std::byte> Literal::mutable_bytes() {
@@ -78,18 +97,33 @@ Literal Literal::with_type(Type type) const {
 }
 
 bool Literal::operator==(const Literal& other) const {
-  if (type_ != other.type_ || elided_ != other.elided_ || parts() != other.parts()) return false;
+  if (type_ != other.type_ || elided_ != other.elided_ || tuple_ != other.tuple_) return false;
+  if (tuple_) return std::ranges::equal(leaves(*this), leaves(other), [](const Literal* a, const Literal* b) { return *a == *b; });
   if (bytes_ == other.bytes_) return true;
   return bytes_ && other.bytes_ && std::memcmp(bytes_, other.bytes_, size()) == 0;
 }
 
 uint64_t Literal::hash() const {
   uint64_t h = combine(type_ ? type_->hash : 0, elided_);
-  for (const Literal& part : parts()) h = combine(h, part.hash());
+  if (tuple_) {
+    for (const Literal* leaf : leaves(*this)) h = combine(h, leaf->hash());
+    return h;
+  }
   constexpr size_t sample = 256;
   auto all = bytes();
   if (all.size() <= 2 * sample) return combine(h, hash_bytes(all));
   return combine(combine(h, hash_bytes(all.first(sample))), hash_bytes(all.last(sample)));
+}
+
+std::vector<const Literal*> leaves(const Literal& literal) {
+  std::vector<const Literal*> out, todo{&literal};
+  while (!todo.empty()) {
+    const Literal* next = todo.back();
+    todo.pop_back();
+    if (!next->is_tuple() || next->is_elided()) out.push_back(next);
+    for (size_t i = next->parts().size(); i-- > 0;) todo.push_back(&next->parts()[i]);
+  }
+  return out;
 }
 
 }  // namespace hloc::ir

@@ -53,10 +53,16 @@ class Literal {
   uint64_t hash() const;  // of type and bits; long ones are hashed by a sample
 
  private:
+  struct Parts;
+
   Type type_;
   const std::byte* bytes_ = nullptr;   // null: a tuple, a token, elided
   std::shared_ptr<const void> owner_;  // of the bytes; of a tuple: its vector of parts
   bool elided_ = false;
+  bool tuple_ = false;                 // owner_ holds parts
 };
+
+// The arrays, tokens and elided values of a literal, depth first, with a list in place of recursion.
+std::vector<const Literal*> leaves(const Literal& literal);
 
 }  // namespace hloc::ir

@@ -135,6 +135,30 @@ class Type {
 // The leaves (arrays, tokens, opaques) of a type, depth first.
 std::vector<Type> leaves(Type type);
 
+// What stands for a type, made from its leaves up with a list in place of recursion (tuples may nest deeper than a stack
+// allows): `leaf(type)` for each leaf, depth first, and `tuple(type, parts)` for each tuple after its parts.
+template <class T, class Leaf, class Tuple>
+T build_up(Type type, Leaf&& leaf, Tuple&& tuple) {
+  struct Open {
+    Type type;
+    std::vector<T> parts;
+  };
+  if (!type.is_tuple()) return leaf(type);
+  std::vector<Open> open{{type, {}}};
+  for (;;) {
+    if (Open& top = open.back(); top.parts.size() == top.type.tuple_size()) {
+      T made = tuple(top.type, std::move(top.parts));
+      open.pop_back();
+      if (open.empty()) return made;
+      open.back().parts.push_back(std::move(made));
+    } else if (Type next = top.type.element_type(top.parts.size()); next.is_tuple()) {
+      open.push_back({next, {}});
+    } else {
+      top.parts.push_back(leaf(next));
+    }
+  }
+}
+
 // Same kind, element types and dimensions; layouts are ignored (and bounded equals fixed of the same size when
 // `ignore_dynamic`).
 bool same_shape(Type a, Type b, bool ignore_dynamic = false);

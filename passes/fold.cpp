@@ -267,10 +267,10 @@ class Folder {
 
   Value constant(const Literal& value, ir::Type type, ir::ComputationBuilder& builder) {
     if (!type.is_tuple()) return normal_constant(builder, value.type() == type ? value : value.with_type(type));
-    std::vector<Value> parts;  // no deeper than the types of ops with several results
-    for (size_t i = 0; i < type.tuple_size(); ++i)
-      parts.push_back(constant(value.parts()[i], type.element_type(i), builder));
-    return builder.make(Op::Tuple, type, parts);
+    std::vector<const Literal*> values = ir::leaves(value);
+    size_t next = 0;
+    return ir::build_up<Value>(type, [&](ir::Type leaf) { return constant(*values[next++], leaf, builder); },
+                               [&](ir::Type tuple, const std::vector<Value>& parts) { return builder.make(Op::Tuple, tuple, parts); });
   }
 
   ir::ContextRef context_;

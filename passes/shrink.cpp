@@ -23,12 +23,10 @@ struct Change {
 };
 
 Value zeros(ir::ComputationBuilder& builder, Type type) {
-  if (type.is_tuple()) {
-    std::vector<Value> parts;
-    for (size_t i = 0; i < type.tuple_size(); ++i) parts.push_back(zeros(builder, type.element_type(i)));
-    if (std::ranges::find(parts, nullptr) != parts.end()) return nullptr;
-    return builder.make(Op::Tuple, type, parts);
-  }
+  if (type.is_tuple())
+    return ir::build_up<Value>(type, [&](Type leaf) { return zeros(builder, leaf); }, [&](Type tuple, const std::vector<Value>& parts) {
+      return std::ranges::find(parts, nullptr) != parts.end() ? nullptr : builder.make(Op::Tuple, tuple, parts);
+    });
   if (!type.is_array() || !type.is_static() || type->quant) return nullptr;
   ir::Literal zero = ir::Literal::uninitialized(builder.context()->scalar(type.element()));
   std::ranges::fill(zero.mutable_bytes(), std::byte{0});

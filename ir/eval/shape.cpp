@@ -99,16 +99,11 @@ Ints physical_order(const Layout& layout) { return Ints(layout.minor_to_major.rb
 
 Result<Literal> eval_constant(Call& c) {
   const Literal& value = c.attr<ConstantAttr>().value;
-  std::vector<const Literal*> todo{&value};
-  while (!todo.empty()) {
-    const Literal& part = *todo.back();
-    todo.pop_back();
-    if (part.is_elided())
+  for (const Literal* part : leaves(value))
+    if (part->is_elided())
       return c.eval.fail(fmt::format(
           "the value of constant {} is elided ({{...}}); print the module with its constants in full (e.g. "
           "XLA_FLAGS=--xla_dump_large_constants / print_large_constants) and try again", c.eval.current_name()));
-    for (const Literal& inner : part.parts()) todo.push_back(&inner);
-  }
   return value;
 }
 

@@ -189,6 +189,8 @@ void StableHloPrinter::function(const Computation& c, bool is_entry) {
 void StableHloPrinter::body(const Computation& c, std::string_view terminator, bool spread) {
   for (Value v : c.instructions()) {
     if (error) return;
+    if (v->type->depth > deepest_stablehlo_type)
+      return fail(v, fmt::format("StableHLO with types nested deeper than {} is not supported", deepest_stablehlo_type));
     instruction(v);
   }
   Value root = c.root();

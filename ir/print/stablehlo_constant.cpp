@@ -112,18 +112,19 @@ bool StableHloPrinter::is_splat(Value v) const {
 
 void StableHloPrinter::constant_value(const Literal& literal, Written& w, std::string_view wanted, const std::string& tail) {
   if (literal.type().is_tuple()) {
+    std::vector<const Literal*> values = leaves(literal);
+    size_t next = 0;
     w.has_parts = true;
-    for (const Literal& part : literal.parts()) {
+    build_up<std::string>(literal.type(), [&](Type) {
       Written inner;
-      constant_value(part, inner, wanted, tail);
-      if (inner.has_parts) {
-        std::string parts;
-        for (const std::string& name : inner.parts) parts += (parts.empty() ? "" : ", ") + name;
-        inner.name = fresh("tuple");
-        line(fmt::format("{} = stablehlo.tuple{} : {}", inner.name, parts.empty() ? "" : " " + parts, type(part.type())));
-      }
-      w.parts.push_back(inner.name);
-    }
+      constant_value(*values[next++], inner, wanted, tail);
+      return inner.name;
+    }, [&](Type tuple, std::vector<std::string> parts) -> std::string {
+      if (tuple == literal.type()) return w.parts = std::move(parts), std::string();
+      std::string name = fresh("tuple");
+      line(fmt::format("{} = stablehlo.tuple{}{} : {}", name, parts.empty() ? "" : " ", fmt::join(parts, ", "), type(tuple)));
+      return name;
+    });
     return;
   }
   w.name = fresh(wanted);

@@ -233,8 +233,6 @@ bool read_typed_literal(HloLexer& lex, HloTypeReader& types, Context& context, L
     Literal value;
     bool complete = true;
     if (lex.peek() == '(') {
-      if (open.size() >= HloTypeReader::max_depth)
-        return lex.fail_here(fmt::format("literals are nested deeper than {} here, which is not supported", HloTypeReader::max_depth));
       lex.accept('(');
       open.emplace_back();
       if (lex.peek() != ')') continue;

@@ -96,8 +96,6 @@ bool HloTypeReader::read_unremembered(Type& out) {
       bool closed = false;
       if (lex_.peek() == '(' || (lex_.peek_word() == "b" && lex_.cursor()[1] == '(')) {
         TypeKind kind = lex_.accept_word("b") ? TypeKind::buffer : TypeKind::tuple;
-        if (open_.size() - bottom >= max_depth)
-          return lex_.fail_here(fmt::format("types are nested deeper than {} here, which is not supported", max_depth));
         lex_.accept('(');
         open_.push_back({kind, parts_.size()});
         if (kind == TypeKind::buffer || !lex_.accept(')')) continue;

@@ -1,7 +1,7 @@
 // Types and layouts of HLO text: `f32[2,<=3]{1,0:T(8,128)}`, `(f32[], token[])`, `b(s32[4])`.
 //
 // The same few type texts occur over and over, so their interned types are remembered by text in a small table. Nested
-// tuples are read with an explicit stack and may be nested `max_depth` deep.
+// tuples are read with an explicit stack.
 #pragma once
 
 #include <array>
@@ -15,8 +15,6 @@ namespace hloc::ir {
 
 class HloTypeReader {
  public:
-  static constexpr size_t max_depth = 512;
-
   HloTypeReader(HloLexer& lexer, Context& context) : lex_(lexer), context_(context) {}
 
   // Whether a type starts at the next word (an opcode or a name could also stand there).

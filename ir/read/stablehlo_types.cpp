@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/print/print.h"
 #include "ir/read/stablehlo_parser.h"
 
 namespace hloc::ir::mlir {
@@ -69,7 +70,8 @@ bool Parser::parse_signed(int64_t& out) {
 // What walks over the leaves of a value, or over nested literals, may rely on types no deeper or larger than this. Aliases
 // are shared, so a few of them could stand for any number of leaves.
 bool Parser::bounded(Type type, Loc begin) {
-  if (type->depth > max_depth) return fail(begin, fmt::format("types are nested deeper than {} here, which is not supported", max_depth));
+  if (type->depth > deepest_stablehlo_type)
+    return fail(begin, fmt::format("types are nested deeper than {} here, which is not supported", deepest_stablehlo_type));
   size_t largest = source_.text.size() + 65536;
   return type->written_size <= largest || fail(begin, fmt::format("this type has more than {} parts when its aliases are written out", largest));
 }

@@ -227,17 +227,12 @@ Result<void> TreeWriter::write_instruction(Frame& frame, Value v) {
 Result<void> TreeWriter::write_constant(Frame& frame, Value v) {
   auto [slot, fresh] = constants_.try_emplace(v->attr);
   if (fresh) {
-    std::vector<const Literal*> todo{&v->as<ir::ConstantAttr>().value}, parts;
-    while (!todo.empty()) {
-      const Literal* literal = todo.back();
-      todo.pop_back();
+    std::vector<const Literal*> parts = ir::leaves(v->as<ir::ConstantAttr>().value);
+    for (const Literal* literal : parts)
       if (literal->is_elided())
         return fail(frame.computation, v, ErrorKind::input,
                     "the value of this constant was left out when the module was printed ({...}); print it with its large "
                     "constants in full (XLA: --xla_dump_large_constants, or print_large_constants) and compile that");
-      if (!literal->is_tuple()) parts.push_back(literal);
-      for (size_t i = literal->parts().size(); i-- > 0;) todo.push_back(&literal->parts()[i]);
-    }
     uint32_t leaf = 0;
     for (const Literal* part : parts) {
       ValueId id = no_value;

@@ -100,8 +100,9 @@ Result<bool> try_once(const Rule& rule, const ir::ContextRef& context, uint64_t 
 
 int64_t first_difference(const Literal& a, const Literal& b) {
   if (a.is_tuple()) {
-    for (size_t i = 0; i < a.parts().size(); ++i)
-      if (int64_t at = first_difference(a.parts()[i], b.parts()[i]); at >= 0) return at;
+    std::vector<const Literal*> x = ir::leaves(a), y = ir::leaves(b);
+    for (size_t i = 0; i < x.size(); ++i)
+      if (int64_t at = first_difference(*x[i], *y[i]); at >= 0) return at;
     return -1;
   }
   if (!a.type().is_array()) return -1;

@@ -109,11 +109,7 @@ T sample_element(std::mt19937_64& random, ElementType element) {
 
 ir::Literal Sampler::fill(Type type) {
   if (type.is_token()) return ir::Literal::token(type);
-  if (type.is_tuple()) {
-    std::vector<ir::Literal> parts;
-    for (size_t i = 0; i < type.tuple_size(); ++i) parts.push_back(fill(type.element_type(i)));
-    return ir::Literal::tuple(type, std::move(parts));
-  }
+  if (type.is_tuple()) return ir::build_up<ir::Literal>(type, [this](Type leaf) { return fill(leaf); }, ir::Literal::tuple);
   ir::Literal out = ir::Literal::uninitialized(type);
   visit_element(type.element(), [&](auto tag) {
     using T = decltype(tag);

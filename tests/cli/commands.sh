@@ -160,4 +160,20 @@ print("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=c39 
 PY
 ok "calls that double 40 times are not all inlined" bash -c "ulimit -v 2000000; timeout 60 '$hloc' opt '$work/doubling.hlo' --passes=inline | grep -q to_apply"
 exits 3 "give the loops bodies of their own" timeout 60 "$hloc" compile "$work/doubling.hlo" -o "$work/doubling.o"
+
+# Nesting and length are bounded by the file alone.
+awk 'BEGIN { n = 60000; for (i = 0; i < n; ++i) { open = open "("; close_ = close_ ")" }
+  type = open "f32[2]" close_
+  print "HloModule deep ENTRY e { p =", type, "parameter(0) c =", type, "constant(" open "{1, 2}" close_ ") q = pred[] parameter(1)"
+  print "ROOT r =", type, "conditional(q, p, c), true_computation={ ROOT a =", type, "parameter(0) }, false_computation={ ROOT b =", type, "parameter(0) } }" }' >"$work/deep.hlo"
+awk 'BEGIN { print "HloModule long ENTRY e { x0 = f32[8] parameter(0)"
+  for (i = 1; i <= 100000; ++i) print "x" i " = f32[8] negate(x" i - 1 ")"
+  print "ROOT r = f32[8] copy(x100000) }" }' >"$work/long.hlo"
+for file in deep long; do
+  exits 0 "1 passed, 0 failed, 0 skipped" bash -c "ulimit -s 1024; '$hloc' check '$work/$file.hlo'"
+  exits 0 "HloModule $file" bash -c "ulimit -s 1024; '$hloc' compile '$work/$file.hlo' --emit hlo -o -"
+  exits 0 "0.7869508, -0.9574412" bash -c "ulimit -s 1024; '$hloc' run '$work/$file.hlo' --fill 1"
+  exits 0 "0.7869508, -0.9574412" bash -c "ulimit -s 1024; '$hloc' run '$work/$file.hlo' --fill 1 --target reference"
+done
+exits 1 "StableHLO with types nested deeper than 512 is not supported" "$hloc" convert "$work/deep.hlo" - --to mlir
 finish
