@@ -35,7 +35,7 @@ namespace {
 class ScatterTarget {
  public:
   ScatterTarget(Elements& e, ir::Value v, size_t operands)
-      : e_(e), v_(v), attr_(v->as<ir::ScatterAttr>()), indices_(v->operand(operands)), type_(v->operand(0)->type) {}
+      : e_(e), attr_(v->as<ir::ScatterAttr>()), indices_(v->operand(operands)), type_(v->operand(0)->type) {}
 
   Affine offset(const std::vector<Affine>& update, ir::Type update_type, std::vector<Guard>& guards) {
     std::vector<Affine> walk;
@@ -81,7 +81,6 @@ class ScatterTarget {
   }
 
   Elements& e_;
-  ir::Value v_;
   const ir::ScatterAttr& attr_;
   ir::Value indices_;
   ir::Type type_;

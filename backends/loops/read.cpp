@@ -27,7 +27,7 @@ constexpr bool is_word(char c) { return is_word_start(c) || (c >= '0' && c <= '9
 // Characters to words, numbers and punctuation; every expectation says what it wanted.
 class LoopScanner {
  public:
-  explicit LoopScanner(const Source& source) : source_(source), text_(source.text) { skip_blanks(); }
+  explicit LoopScanner(const Source& source) : text_(source.text) { skip_blanks(); }
 
   uint32_t at() const { return static_cast<uint32_t>(pos_); }
   bool at_end() const { return pos_ == text_.size(); }
@@ -129,7 +129,6 @@ class LoopScanner {
     }
   }
 
-  const Source& source_;
   std::string_view text_;
   size_t pos_ = 0;
 };

@@ -72,10 +72,12 @@ T whole_pow(T base, T exponent) {
 }
 
 __extension__ typedef __int128 Wide128s;
+__extension__ typedef unsigned __int128 Wide128u;
 
 template <class T>
 T whole_mulhi(T x, T y) {
-  return static_cast<T>((Wide128s{x} * Wide128s{y}) >> (sizeof(T) * 8));
+  using Wide = std::conditional_t<std::is_signed_v<T>, Wide128s, Wide128u>;
+  return static_cast<T>((Wide{x} * Wide{y}) >> (sizeof(T) * 8));
 }
 
 template <class T>

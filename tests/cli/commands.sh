@@ -158,7 +158,7 @@ for i in range(1, 40):
     print(f"c{i} {{ p = f32[] parameter(0) a = f32[] call(p), to_apply=c{i-1} ROOT r = f32[] call(a), to_apply=c{i-1} }}")
 print("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=c39 }")
 PY
-ok "calls that double 40 times are not all inlined" bash -c "ulimit -v 2000000; timeout 60 '$hloc' opt '$work/doubling.hlo' --passes=inline | grep -q to_apply"
+ok "calls that double 40 times are not all inlined" bash -c "$at_most_2_gb; timeout 60 '$hloc' opt '$work/doubling.hlo' --passes=inline | grep -q to_apply"
 exits 3 "give the loops bodies of their own" timeout 60 "$hloc" compile "$work/doubling.hlo" -o "$work/doubling.o"
 
 # Nesting and length are bounded by the file alone.

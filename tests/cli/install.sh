@@ -26,7 +26,7 @@ ok "install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
 pc=$(find "$work/root" -name hloc.pc)
 ok "hloc.pc is there" test -n "$pc"
 export PKG_CONFIG_SYSROOT_DIR=$work/root PKG_CONFIG_PATH=$(dirname "$pc")
-ok "it compiles and links" bash -c "g++ -std=c++20 -Wall -Wextra -Werror -o '$work/embed' '$work/embed.cpp' \$(pkg-config --cflags --libs --static hloc)"
+ok "it compiles and links" bash -c "g++ $sanitizers -std=c++20 -Wall -Wextra -Werror -o '$work/embed' '$work/embed.cpp' \$(pkg-config --cflags --libs --static hloc)"
 exits 1 "" grep Requires "$pc"  # only the standard library and threads
 exits 0 "2 4 6" env LD_LIBRARY_PATH="$(dirname "$(dirname "$pc")")" "$work/embed"
 finish

@@ -3,6 +3,12 @@ passed=0 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# What a build with sanitizers changes: they need address space without bound, and the flags where their library is linked.
+sanitizers=
+! nm -D "$hloc" 2>/dev/null | grep -q __asan_init || sanitizers="-fsanitize=address,undefined"
+at_most_2_gb="ulimit -v 2000000"
+[ -z "$sanitizers" ] || at_most_2_gb=true
+
 ok() {  # ok NAME COMMAND…: the command succeeds
   local name=$1
   shift

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/support/source.h"
 #include "tests/harness/text_test.h"
 
 namespace hloc::test {
