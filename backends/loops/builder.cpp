@@ -121,6 +121,8 @@ ValueId KernelBuilder::folded(const Compute& c, ElementType result, std::span<co
 ValueId KernelBuilder::compute(ScalarOp op, ElementType result, std::span<const ValueId> args, Predicate predicate) {
   Compute c{no_id, op, predicate, {no_id, no_id, no_id}};
   if (ValueId v = folded(c, result, args); v != no_id) return v;
+  if (op == ScalarOp::Select)
+    if (ValueId v = lesser_or_greater(result, args); v != no_id) return v;
   Key key{key_compute, static_cast<int64_t>(op), static_cast<int64_t>(predicate), static_cast<int64_t>(result)};
   Place place = top();
   for (size_t i = 0; i < args.size(); ++i) {
@@ -128,7 +130,21 @@ ValueId KernelBuilder::compute(ScalarOp op, ElementType result, std::span<const 
     key.push_back(args[i]);
     place = deepest(place, value_places_[args[i]]);
   }
-  return pure(key, result, place, std::move(c));
+  bool orders = op == ScalarOp::Compare && (predicate == Predicate::lt || predicate == Predicate::gt);
+  ValueId v = pure(key, result, place, c);
+  if (orders) orders_[v] = c;
+  return v;
+}
+
+// A select between the operands of its comparison.
+ValueId KernelBuilder::lesser_or_greater(ElementType result, std::span<const ValueId> args) {
+  auto it = orders_.find(args[0]);
+  if (it == orders_.end() || !allows(ScalarOp::Lesser, result)) return no_id;
+  const Compute& c = it->second;
+  bool as_compared = args[1] == c.args[0] && args[2] == c.args[1], swapped = args[1] == c.args[1] && args[2] == c.args[0];
+  if (!as_compared && !swapped) return no_id;
+  bool lesser = (c.predicate == Predicate::lt) == as_compared;
+  return compute(lesser ? ScalarOp::Lesser : ScalarOp::Greater, result, args.subspan(1));
 }
 
 ValueId KernelBuilder::make(ScalarOp op, std::span<const ValueId> args) {

@@ -126,6 +126,7 @@ class KernelBuilder {
   template <class S>
   ValueId pure(const Key& key, ElementType type, Place place, S statement);
   ValueId compute(ScalarOp op, ElementType result, std::span<const ValueId> args, Predicate predicate = Predicate::eq);
+  ValueId lesser_or_greater(ElementType result, std::span<const ValueId> args);
   ValueId folded(const Compute& c, ElementType result, std::span<const ValueId> args);
   Affine derived(Index index);
   void open_block();
@@ -136,6 +137,7 @@ class KernelBuilder {
   uint32_t next_serial_ = 0;
   std::vector<Place> value_places_, index_places_;
   std::unordered_map<Key, uint32_t, KeyHash> known_;  // constants, pure values, derived indices
+  std::unordered_map<ValueId, Compute> orders_;       // comparisons by < and >
 };
 
 }  // namespace hloc::loops

@@ -118,6 +118,8 @@ bool arithmetic(ScalarOp op, const Run<T>& r) {
     if (op == ScalarOp::Sign) return r.each1([](T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : x; });
     if (op == ScalarOp::Min) return r.each2(real_min<T>);
     if (op == ScalarOp::Max) return r.each2(real_max<T>);
+    if (op == ScalarOp::Lesser) return r.each2([](T x, T y) { return x < y ? x : y; });
+    if (op == ScalarOp::Greater) return r.each2([](T x, T y) { return x > y ? x : y; });
   } else {
     if (op == ScalarOp::Min) return r.each2([](T x, T y) { return x < y ? x : y; });
     if (op == ScalarOp::Max) return r.each2([](T x, T y) { return x > y ? x : y; });

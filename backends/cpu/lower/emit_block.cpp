@@ -79,6 +79,7 @@ Reg BlockEmitter::widened(const Held& held, ElementType element) {
 Reg BlockEmitter::vector_of(loops::ValueId value) {
   const loops::Value& v = kernel_.values[value];
   VType type = type_of(v.type);
+  if (v.is_constant && wide_[value].lanes == lanes_.count) return wide_[value].reg;
   if (v.is_constant) return b_.vconst_bits(type, v.bits);
   const Held& held = values_[value];
   HLOC_CHECK(held.lanes > 0, "a value is used before it is emitted");
@@ -281,6 +282,27 @@ BlockEmitter::PointerKey BlockEmitter::known_part(const loops::Access& access) c
   return key;
 }
 
+// Constants of a vector loop stand in registers so far as there are registers: the allocator makes those anew, or memory
+// operands, that find none. More of them than registers would only keep it busy.
+void BlockEmitter::hoist_constants(const loops::Loop& loop, int wide) {
+  std::map<loops::ValueId, int> uses;
+  loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
+    if (!s.as<loops::Compute>()) return;
+    loops::for_each_value(s, [&](loops::ValueId v) {
+      if (kernel_.is_constant(v) && kernel_.type(v) != ElementType::pred && wide_[v].lanes != wide) ++uses[v];
+    });
+  });
+  std::vector<std::pair<int, loops::ValueId>> order;
+  for (auto [v, count] : uses) order.emplace_back(-count, v);
+  std::sort(order.begin(), order.end());
+  if (order.size() > static_cast<size_t>(machine_.vector_registers)) order.resize(static_cast<size_t>(machine_.vector_registers));
+  for (auto [count, v] : order) {
+    VType type{kernel_.type(v), static_cast<uint8_t>(wide)};
+    wide_[v] = {b_.vconst_bits(type, kernel_.values[v].bits), wide, false, {}};
+    scopes_.back().wide.push_back(v);
+  }
+}
+
 void BlockEmitter::hoist(const loops::Loop& loop, int wide) {
   constexpr size_t most_pointers = 10;  // more would only be spilled again
   size_t made = pointers_.size();
@@ -302,6 +324,7 @@ void BlockEmitter::hoist(const loops::Loop& loop, int wide) {
       scopes_.back().wide.push_back(v);
     });
   });
+  if (wide > 1) hoist_constants(loop, wide);
 }
 
 void BlockEmitter::emit(const loops::Block& block) {

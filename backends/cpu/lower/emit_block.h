@@ -88,6 +88,7 @@ class BlockEmitter {
   // Computes before a loop what its body needs and the loop does not change: parts of addresses, and (for a vector loop
   // of `wide` lanes) scalars repeated to all lanes.
   void hoist(const loops::Loop& loop, int wide);
+  void hoist_constants(const loops::Loop& loop, int wide);
 
   std::optional<Diagnostic> failure;  // the first thing that can't be lowered
 
@@ -128,6 +129,7 @@ class BlockEmitter {
 
   void emit_compute(const loops::Compute& c);
   void emit_float_or_integer(const loops::Compute& c);
+  bool emit_constant_shift(const loops::Compute& c, VType t);
   void emit_pred_logic(const loops::Compute& c);
   void emit_compare(const loops::Compute& c);
   void emit_select(const loops::Compute& c);

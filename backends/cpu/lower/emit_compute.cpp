@@ -50,8 +50,21 @@ void BlockEmitter::emit_compute(const loops::Compute& c) {
   emit_float_or_integer(c);
 }
 
+// By a constant amount: an immediate.
+bool BlockEmitter::emit_constant_shift(const loops::Compute& c, VType t) {
+  bool shifts = c.op == ScalarOp::Shl || c.op == ScalarOp::ShrLogic || c.op == ScalarOp::ShrArith;
+  if (!shifts || !kernel_.is_constant(c.args[1])) return false;
+  uint64_t amount = kernel_.values[c.args[1]].bits;
+  if (amount >= static_cast<uint64_t>(8 * byte_width(t.element))) return false;
+  Reg x = vector_of(c.args[0]);
+  auto n = static_cast<int>(amount);
+  define(c.result, c.op == ScalarOp::Shl ? b_.vshl(t, x, n) : c.op == ScalarOp::ShrLogic ? b_.vshr(t, x, n) : b_.vsar(t, x, n));
+  return true;
+}
+
 void BlockEmitter::emit_float_or_integer(const loops::Compute& c) {
   VType t = type_of(kernel_.type(c.args[0]));
+  if (emit_constant_shift(c, t)) return;
   Reg x = vector_of(c.args[0]);
   Reg y = c.args[1] == loops::no_id ? Reg{} : vector_of(c.args[1]);
   auto result = [&](Reg r) { define(c.result, r); };
@@ -65,6 +78,8 @@ void BlockEmitter::emit_float_or_integer(const loops::Compute& c) {
       break;
     case ScalarOp::Min: return result(b_.vmin(t, x, y));
     case ScalarOp::Max: return result(b_.vmax(t, x, y));
+    case ScalarOp::Lesser: return result(b_.vmin_raw(t, x, y));
+    case ScalarOp::Greater: return result(b_.vmax_raw(t, x, y));
     case ScalarOp::Fma: return result(b_.vfma(t, x, y, vector_of(c.args[2])));
     case ScalarOp::Neg: return result(b_.vneg(t, x));
     case ScalarOp::Abs: return result(is_unsigned_integer(t.element) ? x : b_.vabs(t, x));

@@ -95,6 +95,12 @@ class LinearScan {
 
   void scan();
   void gather_facts();
+  double frequency_of(size_t block) const {  // by place in the order
+    double frequency = 1;
+    for (int d = 0; d < live_.loop_depth[block]; d++) frequency *= 10;
+    return frequency;
+  }
+  void weigh_constants();
   void add_hint(Reg a, Reg b);
   void take_clobbers();
   void place(Reg r, uint32_t at);
@@ -167,8 +173,7 @@ void LinearScan::gather_facts() {
     writes_[f_.flat(f_.params[p])]++;
   }
   for (size_t b = 0; b < f_.order.size(); b++) {
-    double frequency = 1;
-    for (int d = 0; d < live_.loop_depth[b]; d++) frequency *= 10;
+    double frequency = frequency_of(b);
     for (const Inst& i : f_.blocks[f_.order[b]].insts) {
       Use u = use(i);
       for (Reg r : u.reads) {
@@ -196,11 +201,28 @@ void LinearScan::gather_facts() {
   }
   for (uint32_t r = 0; r < n; r++) {
     if (writes_[r] != 1) constant_[r] = nullptr;
+  }
+  weigh_constants();
+  for (uint32_t r = 0; r < n; r++) {
     uint32_t length = 1;
     for (Range range : live_.ranges[r]) length += range.end - range.begin;
     weight_[r] /= length;
-    if (constant_[r]) weight_[r] *= 0.5;
     if (unspillable(reg_at_[r])) weight_[r] = std::numeric_limits<double>::infinity();
+  }
+}
+
+// Making a constant anew is cheaper than reading a slot, and nothing where it becomes an operand in memory.
+void LinearScan::weigh_constants() {
+  for (size_t b = 0; b < f_.order.size(); b++) {
+    double frequency = frequency_of(b);
+    for (const Inst& i : f_.blocks[f_.order[b]].insts) {
+      for (Reg r : use(i).reads) {
+        if (!r || !constant_[f_.flat(r)]) continue;
+        Inst reader = i;
+        bool folds = target_.fold && target_.fold(reader, *constant_[f_.flat(r)], r);
+        weight_[f_.flat(r)] -= frequency * (folds ? 0.75 : 0.5);
+      }
+    }
   }
 }
 

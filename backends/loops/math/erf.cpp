@@ -6,9 +6,14 @@
 namespace hloc::loops {
 namespace {
 
-// f32, own minimax fits: erf x = x + x p(x^2) for |x| <= 0.927, error 2^-31; erf x = 1 - e^q(x) up to 4, error 2^-34.
-constexpr double erf_p32[] = {0x1.06eba8p-3, -0x1.812742p-2, 0x1.ce2e0ap-4, -0x1.b80e90p-6, 0x1.54c7f4p-8, -0x1.aa3f2cp-11, 0x1.5cd4aap-14};
-constexpr double erf_q32[] = {0x1.6e538ep-13, -0x1.2127e4p+0, -0x1.44460cp-1, -0x1.bb83e4p-4, 0x1.9b8e8cp-6, -0x1.115af8p-8, 0x1.c791fap-12, -0x1.61ec1ep-16};
+// f32, own minimax fits: erf x = x + x p(x^2) for |x| < 1.35, error 2^-28; erf x = q(x - erf_center) up to 4, error 2^-25. erf 4
+// rounds to 1; the center is a number whose erf is next to one of 24 bits.
+constexpr double erf_p32[] = {0x1.06eba8p-3,  -0x1.81273ap-2,  0x1.ce2c9ap-4,  -0x1.b7feacp-6,
+                              0x1.54c092p-8, -0x1.b07f8ep-11, 0x1.a25a14p-14, -0x1.c91ff8p-18};
+constexpr double erf_q32[] = {0x1.ffcaa8p-1,  0x1.1d88fap-9,   -0x1.64f6aep-8,  0x1.119cbcp-7,  -0x1.1a4b02p-7,
+                              0x1.910590p-8,  -0x1.7237c8p-9,  0x1.1d2aecp-11,  0x1.39d548p-12, -0x1.102e0cp-12,
+                              0x1.b0a888p-15, 0x1.0b21c4p-16, -0x1.9fc71ep-18};
+constexpr double erf_center = 0x1.3fff92p+1;
 
 // f64: the rational approximations of Sun's fdlibm (s_erf.c, 1993).
 constexpr double erf_pp[] = {1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02,
@@ -100,9 +105,8 @@ Expr erf_inv_f64(Expr y) {
 Expr erf_expr(Expr x) {
   if (x.is(ElementType::f64)) return erf_f64(x);
   Expr a = abs_of(x);
-  Expr far = 1.0 - exp_expr(polynomial(select(a > 4, 4.0, a), erf_q32));
-  Expr y = select(a < 0.927, fma_of(a, polynomial(a * a, erf_p32), a), far);
-  return with_sign(y, x);
+  Expr far = polynomial(select(a > 4, 4.0, a) - erf_center, erf_q32);
+  return select(a < 1.35, fma_of(x, polynomial(x * x, erf_p32), x), with_sign(far, x));
 }
 
 Expr erfc_expr(Expr x) {

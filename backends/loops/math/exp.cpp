@@ -28,8 +28,8 @@ constexpr ExpFacts exp_f64{0x1.8p52, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56
 const ExpFacts& exp_facts(Expr x) { return x.is(ElementType::f32) ? exp_f32 : exp_f64; }
 
 struct ExpReduced {
-  Expr n;        // an integer of the float's width
-  Expr r, tail;  // e^r = 1 + (r + tail)
+  Expr bits;  // an integer of the float's width; n in its low bits
+  Expr r;
 };
 
 // NaN passes through (comparisons with it are false).
@@ -42,24 +42,28 @@ ExpReduced exp_reduced(Expr x) {
   const ExpFacts& f = exp_facts(x);
   Expr t = fma_of(x, log2_e, x.like(f.magic));
   Expr n = t - f.magic;
-  Expr r = fma_of(n, -f.ln2_lo, fma_of(n, -f.ln2_hi, x));
-  ElementType whole = bits_type(x.type());
-  return {t.bits(whole) - x.like(f.magic).bits(whole), r, r * r * polynomial(r, f.q)};
+  return {t.bits(bits_type(x.type())), fma_of(n, -f.ln2_lo, fma_of(n, -f.ln2_hi, x))};
 }
 
-// y * 2^n in two steps, so that subnormal and almost infinite results come out right.
-Expr scaled(Expr y, Expr n) {
-  int bias = exponent_bias_of(y.type());
-  double shift = 2.0 * (bias + 1);
-  Expr half = shift_right(n + shift, 1) - (bias + 1.0);  // floor(n / 2)
-  return y * power_of_two(half, y.type()) * power_of_two(n - half, y.type());
+// e^r = 1 + (r + tail)
+Expr exp_tail(const ExpReduced& e) { return e.r * e.r * polynomial(e.r, exp_facts(e.r).q); }
+
+// y * 2^n in two steps, so that subnormal and almost infinite results come out right. The exponent fields of 2^floor(n/2) and
+// 2^ceil(n/2) come from n's bits by shifting: one place short of its field n is halved, and what stands below is cut off.
+Expr scaled(Expr y, const ExpReduced& e) {
+  int shift = mantissa_bits_of(y.type());
+  Expr one = y.like(1).bits(e.bits.type());
+  Expr half = (e.bits << (shift - 1)) & field_mask(e.bits, shift);
+  Expr rest = (e.bits << shift) - half;
+  return y * (half + one).bits(y.type()) * (rest + one).bits(y.type());
 }
 
 // e^x - 1 for x within the type's range.
 Expr expm1_core(Expr x) {
   ExpReduced e = exp_reduced(x);
-  Expr em = e.r + e.tail;
-  Expr half = power_of_two(e.n - 1.0, x.type());  // 2^n / 2 does not overflow
+  Expr em = e.r + exp_tail(e);
+  Expr one_half = x.like(0.5).bits(e.bits.type());
+  Expr half = ((e.bits << mantissa_bits_of(x.type())) + one_half).bits(x.type());  // 2^n / 2 does not overflow
   Expr sum = fma_of(half, em, half - 0.5);
   return sum + sum;
 }
@@ -69,13 +73,13 @@ Expr expm1_core(Expr x) {
 Expr exp_expr(Expr x) {
   const ExpFacts& f = exp_facts(x);
   ExpReduced e = exp_reduced(clamped_for_exp(x, f.lowest, f.highest));
-  return scaled((e.r + e.tail) + 1.0, e.n);
+  return scaled(fma_of(e.r, fma_of(e.r, polynomial(e.r, f.q), 1.0), 1.0), e);
 }
 
 Expr exp_of_two_parts(const DoubleDouble& x) {
   ExpReduced e = exp_reduced(clamped_for_exp(x.hi, exp_f64.lowest, exp_f64.highest));
   // e^(r + lo) = e^r + lo e^r; lo is so small that one term and a rough e^r do.
-  return scaled((e.r + (e.tail + fma_of(x.lo, e.r, x.lo))) + 1.0, e.n);
+  return scaled((e.r + (exp_tail(e) + fma_of(x.lo, e.r, x.lo))) + 1.0, e);
 }
 
 Expr expm1_expr(Expr x) {

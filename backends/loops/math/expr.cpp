@@ -13,6 +13,8 @@ ElementType bits_type(ElementType f) { return f == ElementType::f32 ? ElementTyp
 int mantissa_bits_of(ElementType f) { return f == ElementType::f32 ? 23 : 52; }
 int exponent_bias_of(ElementType f) { return f == ElementType::f32 ? 127 : 1023; }
 
+Expr field_mask(Expr x, int shift) { return x.like(-static_cast<double>(int64_t{1} << shift)); }
+
 Expr with_sign(Expr x, Expr sign_of) {
   ElementType whole = bits_type(x.type());
   Expr sign = sign_of.bits(whole);

@@ -73,6 +73,8 @@ Expr polynomial(Expr x, std::span<const double> c);
 ElementType bits_type(ElementType f);
 int mantissa_bits_of(ElementType f);
 int exponent_bias_of(ElementType f);
+// All bits from `shift` on, for an integer like x.
+Expr field_mask(Expr x, int shift);
 // |x| with the sign of `sign_of`; x must not be negative.
 Expr with_sign(Expr x, Expr sign_of);
 // 2^n for an integer n (of bits_type(f)) within the normal exponents.

@@ -1,7 +1,8 @@
 // log and log1p.
 //
 // x = 2^e m with sqrt(1/2) <= m < sqrt(2); f = m - 1, s = f / (2 + f); log(1 + f) = 2 atanh(s) = f - f^2/2 + s (f^2/2 + z g(z))
-// with z = s^2 and g a minimax polynomial: the leading terms are exact, as in Sun's fdlibm.
+// with z = s^2 and g a minimax polynomial: the leading terms are exact, as in Sun's fdlibm. In f32 a polynomial in f does without
+// the division.
 #include <limits>
 
 #include "backends/loops/math/double_double.h"
@@ -13,8 +14,11 @@ namespace {
 constexpr double log_infinity = std::numeric_limits<double>::infinity();
 constexpr double log_nan = std::numeric_limits<double>::quiet_NaN();
 
-// g(z) = (2 atanh(s) / s - 2) / z on z <= (sqrt(2) - 1)^4, own minimax fits: absolute errors of z g(z) 2^-36 and 2^-65.
-constexpr double log_g32[] = {0x1.555554p-1, 0x1.999a7cp-2, 0x1.2438a8p-2, 0x1.e2fdd2p-3};
+// p(f) = (log(1 + f) - f) / f^2, own minimax fit: relative error of the logarithm 2^-27.
+constexpr double log_p32[] = {-0.5,          0x1.555554p-2,  -0x1.000228p-2, 0x1.99a028p-3, -0x1.54720cp-3,
+                              0x1.22d792p-3, -0x1.0d854cp-3, 0x1.056c22p-3,  -0x1.38dc40p-4};
+
+// g(z) = (2 atanh(s) / s - 2) / z on z <= (sqrt(2) - 1)^4, own minimax fit: absolute error of z g(z) 2^-65.
 constexpr double log_g64[] = {0x1.5555555555555p-1, 0x1.9999999999e06p-2, 0x1.249249242aaf4p-2, 0x1.c71c7259aa9e4p-3,
                               0x1.745cddff3c61ap-3, 0x1.3b20b4e6e0fe3p-3, 0x1.0f5bf54528f0ep-3, 0x1.0f6aa13f36961p-3};
 
@@ -24,45 +28,44 @@ constexpr double log_h[] = {0x1.9999999999996p-2, 0x1.2492492493049p-2, 0x1.c71c
 constexpr double two_thirds_hi = 0x1.5555555555555p-1, two_thirds_lo = 0x1.5555555555555p-55;
 constexpr double ln2_41 = 0x1.62e42fefa3p-1, ln2_rest = 0x1.3de6af278ece6p-42;  // an exponent times the first is exact
 
-struct LogFacts {
-  uint64_t sqrt_half;     // bits of the least m
-  double subnormal;       // 2^k that makes subnormal numbers normal, and k
-  double subnormal_log2;
-  double ln2_hi, ln2_lo;
-  std::span<const double> g;
-};
-constexpr LogFacts log_f32{0x3f3504f3, 0x1p25, 25, 0x1.62e43p-1, -0x1.05c61p-29, log_g32};
-constexpr LogFacts log_f64{0x3fe6a09e667f3bcd, 0x1p54, 54, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, log_g64};
+constexpr double ln2_f32 = 0x1.62e43p-1, ln2_f64 = 0x1.62e42fefa39efp-1, ln2_f64_lo = 0x1.abc9e3b39803fp-56;
 
 struct LogSplit {
   Expr m, exponent;  // both floats
 };
 
-// x > 0 and finite (others give anything).
-LogSplit log_split(Expr x, const LogFacts& f) {
+// x > 0 and finite (others give anything). Subnormal numbers are made normal; their bits then get the exponent that they would
+// have if the field had room for it.
+LogSplit log_split(Expr x) {
   ElementType type = x.type(), whole = bits_type(type);
-  int shift = mantissa_bits_of(type), bias = exponent_bias_of(type);
-  Expr tiny = x < (type == ElementType::f32 ? 0x1p-126 : 0x1p-1022);
-  Expr bits = select(tiny, x * f.subnormal, x).bits(whole);
-  uint64_t one = static_cast<uint64_t>(bias) << shift;
-  Expr offset = bits + bits.like_bits(one - f.sqrt_half);  // its exponent field is e + bias
-  Expr biased = shift_right(offset, shift);
-  Expr m = (bits - ((biased - static_cast<double>(bias)) << shift)).bits(type);
-  // Small integers to floats through the bits of 2^mantissa + n.
-  double magic = type == ElementType::f32 ? 0x1p23 : 0x1p52;
-  Expr e = (biased | x.like(magic).bits(whole)).bits(type) - (magic + bias);
-  return {m, e - select(tiny, e.like(f.subnormal_log2), e.like(0))};
+  bool single = type == ElementType::f32;
+  int shift = mantissa_bits_of(type), up = single ? 25 : 54;
+  Expr given = x.bits(whole), raised = (x * (single ? 0x1p25 : 0x1p54)).bits(whole);
+  raised = raised - raised.like_bits(static_cast<uint64_t>(up) << shift);
+  Expr bits = select(x < (single ? 0x1p-126 : 0x1p-1022), raised, given);
+  Expr offset = bits - bits.like_bits(single ? 0x3f3504f3 : 0x3fe6a09e667f3bcd);  // the least m's; above the mantissa stands e
+  Expr m = (bits - (offset & field_mask(bits, shift))).bits(type);
+  if (single) return {m, shift_right_signed(offset, shift).as(type)};
+  // Small integers to f64 through the bits of 2^52 + n; raised, so that n is positive.
+  Expr n = shift_right(offset + offset.like_bits(uint64_t{2048} << shift), shift);
+  return {m, (n | x.like(0x1p52).bits(whole)).bits(type) - (0x1p52 + 2048)};
 }
 
 // log(2^e (1 + f)) + correction
-Expr log_core(const LogFacts& facts, Expr f, Expr e, Expr correction) {
-  Expr s = f / (f + 2.0), z = s * s, half = f * f * 0.5;
-  Expr r = z * polynomial(z, facts.g);
-  Expr low = fma_of(s, half + r, fma_of(e, facts.ln2_lo, correction));
-  return fma_of(e, facts.ln2_hi, f - (half - low));
+Expr log_core_f32(Expr f, Expr e, Expr correction) {
+  Expr low = fma_of(f * f, polynomial(f, log_p32), correction);
+  return fma_of(e, ln2_f32, f + low);  // ln2 is nearer to its f32 than most numbers: 2^-28
 }
-
-const LogFacts& log_facts(Expr x) { return x.is(ElementType::f32) ? log_f32 : log_f64; }
+Expr log_core_f64(Expr f, Expr e, Expr correction) {
+  Expr s = f / (f + 2.0), z = s * s, half = f * f * 0.5;
+  Expr r = z * polynomial(z, log_g64);
+  Expr low = fma_of(s, half + r, fma_of(e, ln2_f64_lo, correction));
+  return fma_of(e, ln2_f64, f - (half - low));
+}
+Expr log_core(const LogSplit& s, Expr correction) {
+  Expr f = s.m - 1.0;
+  return f.is(ElementType::f32) ? log_core_f32(f, s.exponent, correction) : log_core_f64(f, s.exponent, correction);
+}
 
 // 0 → -infinity, negative → NaN, infinity and NaN stay.
 Expr log_ends(Expr y, Expr x) {
@@ -74,7 +77,7 @@ Expr log_ends(Expr y, Expr x) {
 
 // 2 atanh(s) = 2 s + 2/3 s^3 + s^5 h(z), the first two terms in two parts each.
 DoubleDouble log_in_two_parts(Expr x) {
-  LogSplit split = log_split(x, log_f64);
+  LogSplit split = log_split(x);
   Expr f = split.m - 1.0, d = f + 2.0, d_lo = f - (d - 2.0);
   Expr s = f / d, s_lo = fma_of(-s, d_lo, fma_of(-s, d, f)) / d;
   DoubleDouble z = product_of(s, s);
@@ -93,20 +96,13 @@ DoubleDouble log_in_two_parts(Expr x) {
   return {select(x == 0, -log_infinity, select(x == log_infinity, log_infinity, log.hi)), select((x == 0) | (x == log_infinity), 0.0, log.lo)};
 }
 
-Expr log_expr(Expr x) {
-  const LogFacts& facts = log_facts(x);
-  LogSplit s = log_split(x, facts);
-  return log_ends(log_core(facts, s.m - 1.0, s.exponent, x.like(0)), x);
-}
+Expr log_expr(Expr x) { return log_ends(log_core(log_split(x), x.like(0)), x); }
 
 // With u = 1 + x rounded: log(u) + (x - (u - 1)) / u, the second term being what rounding lost.
 Expr log1p_expr(Expr x) {
-  const LogFacts& facts = log_facts(x);
   Expr u = x + 1.0;
-  LogSplit s = log_split(u, facts);
   Expr lost = select(u < (x.is(ElementType::f32) ? 0x1p24 : 0x1p53), x - (u - 1.0), 0.0) / u;
-  Expr y = log_ends(log_core(facts, s.m - 1.0, s.exponent, lost), u);
-  return select(x == 0, x, y);
+  return select(x == 0, x, log_ends(log_core(log_split(u), lost), u));
 }
 
 }  // namespace hloc::loops
