@@ -213,6 +213,13 @@ TEST_CASE("x86: fused multiply-add in every register form", "[x86]") {
                 b.emit({.op = op, .type = t.element, .lanes = t.lanes, .dst = d, .a = form == 3 ? m : x, .b = form == 3 ? x : m, .c = z});
                 return form == 3 ? b.vmax_raw(t, d, x) : d;
               }), t.element, t.element, random);
+        // Memory or a constant as the addend; x or y may stay alive.
+        check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg y, Reg) {
+                Reg d = form == 1 ? x : form == 2 ? y : b.vector();
+                Reg m = form == 0 ? b.vconst(t, 1.5) : form == 1 ? b.vload_broadcast(t, {b.function().params[1], 4}) : b.vload(t, {b.function().params[1], 0});
+                b.emit({.op = op, .type = t.element, .lanes = t.lanes, .dst = d, .a = x, .b = y, .c = m});
+                return form == 3 ? b.vmax_raw(t, d, b.vmax_raw(t, x, y)) : d;
+              }), t.element, t.element, random);
       }
     }
   });

@@ -146,6 +146,7 @@ class BlockEmitter {
   void emit_set(const loops::Set& s);
   void emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end);
   void emit_body(const loops::Loop& loop);
+  void emit_interleaved(const loops::Loop& loop, Reg i, int copies);
   void declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);
   void combine_partials(const std::vector<loops::AccId>& accumulators);
 

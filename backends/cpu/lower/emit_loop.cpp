@@ -1,5 +1,6 @@
 // Loops: in order, unrolled, or several iterations at once.
 #include <algorithm>
+#include <map>
 
 #include "backends/cpu/lower/emit_block.h"
 #include "backends/loops/walk.h"
@@ -37,6 +38,47 @@ int unroll_factor(const loops::Block& body, bool reduces) {
   return statements <= 40 && reduces ? 2 : 1;
 }
 
+// Only computations, and accesses without guards.
+bool is_straight_line(const loops::Block& body) {
+  return std::all_of(body.begin(), body.end(), [](const loops::Statement& s) {
+    auto* load = s.as<loops::Load>();
+    auto* store = s.as<loops::Store>();
+    return s.as<loops::Compute>() || s.as<loops::Accumulate>() || (load && load->access.guards.empty()) || (store && store->access.guards.empty());
+  });
+}
+
+// Of the values that a straight-line body makes, the most that are alive at once, and how many it reads from outside.
+// Constants do not count.
+struct Pressure {
+  int inside = 0, outside = 0;
+};
+Pressure pressure_of(const loops::Kernel& kernel, const loops::Block& body) {
+  std::map<loops::ValueId, size_t> last_use;
+  for (size_t i = 0; i < body.size(); ++i)
+    loops::for_each_value(body[i], [&](loops::ValueId v) {
+      if (!kernel.is_constant(v)) last_use[v] = i;
+    });
+  std::vector<int> ends(body.size());
+  Pressure out{0, static_cast<int>(last_use.size())};
+  int alive = 0;
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (auto it = last_use.find(loops::result_of(body[i])); it != last_use.end()) --out.outside, ++ends[it->second], ++alive;
+    out.inside = std::max(out.inside, alive);
+    alive -= ends[i];
+  }
+  return out;
+}
+
+// A body that is longer than a processor looks ahead (some hundred instructions) waits for each of its results. Emitted for
+// two vectors in turn, statement by statement, it has two independent chains. The registers must hold what both have alive;
+// constants can stay in memory.
+bool worth_interleaving(const loops::Kernel& kernel, const loops::Block& body, int registers) {
+  constexpr size_t shortest = 40, longest = 400;
+  if (body.size() < shortest || body.size() > longest || !is_straight_line(body)) return false;
+  Pressure p = pressure_of(kernel, body);
+  return 2 * p.inside + p.outside <= registers;
+}
+
 int floor_power_of_two(int64_t n) { return n < 1 ? 1 : 1 << (63 - __builtin_clzll(static_cast<uint64_t>(n))); }
 
 }  // namespace
@@ -59,6 +101,26 @@ int widest_element(const loops::Kernel& kernel, const loops::Block& body) {
 void BlockEmitter::emit_body(const loops::Loop& loop) {
   open_scope();
   emit(loop.body);
+  close_scope();
+}
+
+// The body for `copies` vectors in turn, statement by statement.
+void BlockEmitter::emit_interleaved(const loops::Loop& loop, Reg i, int copies) {
+  std::vector<std::map<loops::ValueId, Held>> own(static_cast<size_t>(copies));
+  open_scope();
+  for (const loops::Statement& s : loop.body) {
+    for (copy_ = 0; copy_ < own.size(); ++copy_) {
+      bind_index(loop.index, i, static_cast<int64_t>(copy_) * lanes_.count);
+      std::map<loops::ValueId, Held>& mine = own[copy_];
+      loops::for_each_value(s, [&](loops::ValueId v) {
+        if (auto it = mine.find(v); it != mine.end()) values_[v] = it->second;
+      });
+      emit_statement(s);
+      if (failure) break;
+      if (loops::ValueId v = loops::result_of(s); v != loops::no_id) mine[v] = values_[v];
+    }
+  }
+  copy_ = 0;
   close_scope();
 }
 
@@ -148,6 +210,8 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   set_lanes(outer, nullptr);
   if (lanes == 1) return emit_serial_loop(loop, begin, end);
   int copies = unroll_factor(loop.body, !reduced.empty());
+  bool interleaved = copies == 1 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
+  if (interleaved) copies = 2;
   while (copies > 1 && int64_t{lanes} * copies > loop.extent) copies /= 2;
 
   open_scope();
@@ -155,6 +219,12 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   declare_partials(loop.body, reduced, lanes, static_cast<size_t>(copies));
   Reg i = begin;
   auto vector_turn = [&](int turns) {
+    if (interleaved && turns > 1) {
+      set_lanes({lanes, loop.index, {}}, &varying);
+      emit_interleaved(loop, i, turns);
+      set_lanes(outer, nullptr);
+      return;
+    }
     for (int copy = 0; copy < turns; ++copy) {
       set_lanes({lanes, loop.index, {}}, &varying);
       copy_ = static_cast<size_t>(copy);
@@ -176,21 +246,23 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   };
   vectors_until_rest(copies);
   auto* extent = std::get_if<int64_t>(&end);
-  if (copies > 1 && !(extent && *extent % (int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
+  bool one_masked_body = interleaved && copies > 1 && maskable;  // long: code for whole vectors alone would be much
+  if (copies > 1 && !one_masked_body && !(extent && *extent % (int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
 
   bool known = std::holds_alternative<int64_t>(end);
-  bool rest_is_empty = known && std::get<int64_t>(end) % lanes == 0;
+  bool rest_is_empty = known && std::get<int64_t>(end) % (one_masked_body ? int64_t{lanes} * copies : lanes) == 0;
   Reg limit = known ? b_.mov(std::get<int64_t>(end)) : std::get<Reg>(end);
   if (!rest_is_empty && maskable) {
-    Reg left = b_.sub(limit, i);
     auto masked = [&] {
+      Reg left = b_.sub(limit, i);
       set_lanes({lanes, loop.index, left}, &varying);
       bind_index(loop.index, i);
       emit_body(loop);
       set_lanes(outer, nullptr);
     };
-    if (known) masked();
-    else b_.if_then(Cond::gt, left, 0, masked);
+    if (one_masked_body) b_.counted_loop(i, limit, lanes, masked);
+    else if (known) masked();
+    else b_.if_then(Cond::lt, i, limit, masked);
   }
   combine_partials(reduced);
   if (!rest_is_empty && !maskable) {

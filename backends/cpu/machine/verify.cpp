@@ -219,6 +219,7 @@ void Verifier::check_operand(const Inst& i, OperandSpec spec) {
   if (spec.field < 'A' || (spec.field > 'D' && spec.field != 'O')) return;
   Reg r = register_field(i, spec.field);
   if (!r) {
+    if (spec.field == 'C' && !i.b) return fail("one operand can be memory, not two");
     if (spec.takes('m')) return check_memory(i, true);
     if (!spec.takes('i') && !spec.takes('?')) fail("an operand is missing");
     return;

@@ -163,7 +163,8 @@ void Emitter::emit_integer_min_max(const Inst& i, bool max) {
   three(methods[is_signed_integer(i.type)][max][__builtin_ctz(static_cast<unsigned>(byte_width(i.type)))], i);
 }
 
-// The forms differ in which operand is overwritten: 213 (dst = b * dst + c), 231 (dst = a * b + dst).
+// The forms differ in which operand is overwritten: 213 (dst = b * dst + c), 231 (dst = a * b + dst), and in which one may be
+// memory, the last.
 void Emitter::emit_fma(const Inst& i) {
   using Packed = void (CodeGenerator::*)(const Xmm&, const Xmm&, const Operand&);
   struct Row {
@@ -176,8 +177,13 @@ void Emitter::emit_fma(const Inst& i) {
 #undef HLOC_FMA_ROW
   const Row& r = rows[static_cast<int>(i.op) - static_cast<int>(Op::VFma)];
   int form = (i.lanes == 1 ? 2 : 0) + (i.type == ElementType::f64);
-  Xmm d = v(i.dst, i), a = v(i.a, i), c = v(i.c, i);
+  Xmm d = v(i.dst, i), a = v(i.a, i);
   bool b_is_dst = i.b && phys(i.b) == d.getIdx();
+  if (!i.c) {
+    if (!b_is_dst) move(d, a);
+    return (this->*r.form213[form])(d, b_is_dst ? a : v(i.b, i), memory(i));
+  }
+  Xmm c = v(i.c, i);
   if (d.getIdx() != c.getIdx() && (d.getIdx() == a.getIdx() || b_is_dst)) {
     // A product's factor dies here: d = other * d + c. Folded memory can be the addend only, so it needs the 231 form.
     if (d.getIdx() == a.getIdx() && i.b) return (this->*r.form213[form])(d, v(i.b, i), c);

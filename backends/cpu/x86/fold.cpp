@@ -74,11 +74,15 @@ bool take_source(Inst& user, const Inst& def, bool v4) {
 bool fold_operand(Inst& user, const Inst& def, Reg reg, bool v4) {
   if (reg.reg_class() != RegClass::vector || user.mem != MemKind::none || !takes_memory(user.op)) return false;
   if (user.op == Op::VCompare && !v4 && !is_float(user.type) && user.cond == Cond::lt) return false;  // emitted swapped
-  if ((user.a == reg) + (user.b == reg) + (user.c == reg) != 1 || user.c == reg) return false;
-  if (user.a == reg && !commutes(user)) return false;
+  if ((user.a == reg) + (user.b == reg) + (user.c == reg) != 1) return false;
   Inst changed = user;
-  if (user.a == reg) changed.a = user.b;
-  changed.b = {};
+  if (user.c == reg) {
+    changed.c = {};
+  } else {
+    if (user.a == reg && !commutes(user)) return false;
+    if (user.a == reg) changed.a = user.b;
+    changed.b = {};
+  }
   if (!changed.a || !take_source(changed, def, v4)) return false;
   user = changed;
   return true;
@@ -126,7 +130,7 @@ class BlockFolder {
     for (size_t n = 0; n < insts.size(); n++) {
       Inst& i = insts[n];
       // The later operand first: what stays in a register should be the one that was computed.
-      for (Reg r : {i.b, i.a}) try_fold(insts, i, r);
+      for (Reg r : {i.b, i.a, i.c}) try_fold(insts, i, r);
       if (writes_memory(i.op)) std::erase_if(open_, [&](Reg r) { return is_memory_load(insts[def_[f_.flat(r)]]); });
       machine::Use u = use(i);
       for (Reg w : u.writes) {

@@ -3,10 +3,23 @@
 
 namespace hloc::loops {
 
-Expr polynomial(Expr x, std::span<const double> c) {
-  Expr sum = x.like(c.back());
-  for (size_t i = c.size() - 1; i-- > 0;) sum = fma_of(sum, x, c[i]);
+namespace {
+
+// c[from] + c[from + step] x + …
+Expr horner(Expr x, std::span<const double> c, size_t from, size_t step) {
+  size_t last = from + (c.size() - 1 - from) / step * step;
+  Expr sum = x.like(c[last]);
+  for (size_t i = last; i > from; i -= step) sum = fma_of(sum, x, c[i - step]);
   return sum;
+}
+
+}  // namespace
+
+Expr polynomial(Expr x, std::span<const double> c) {
+  constexpr size_t shortest = 6;  // that is worth a multiplication to halve the chain
+  if (c.size() < shortest) return horner(x, c, 0, 1);
+  Expr square = x * x;
+  return fma_of(horner(square, c, 1, 2), x, horner(square, c, 0, 2));
 }
 
 ElementType bits_type(ElementType f) { return f == ElementType::f32 ? ElementType::s32 : ElementType::s64; }

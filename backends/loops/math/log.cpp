@@ -51,20 +51,17 @@ LogSplit log_split(Expr x) {
   return {m, (n | x.like(0x1p52).bits(whole)).bits(type) - (0x1p52 + 2048)};
 }
 
+// log(2^e (1 + f)); ln2 is nearer to its f32 than most numbers: 2^-28.
+Expr log_core_f32(Expr f, Expr e) { return fma_of(e, ln2_f32, fma_of(f * f, polynomial(f, log_p32), f)); }
 // log(2^e (1 + f)) + correction
 Expr log_core_f32(Expr f, Expr e, Expr correction) {
-  Expr low = fma_of(f * f, polynomial(f, log_p32), correction);
-  return fma_of(e, ln2_f32, f + low);  // ln2 is nearer to its f32 than most numbers: 2^-28
+  return fma_of(e, ln2_f32, f + fma_of(f * f, polynomial(f, log_p32), correction));
 }
 Expr log_core_f64(Expr f, Expr e, Expr correction) {
   Expr s = f / (f + 2.0), z = s * s, half = f * f * 0.5;
   Expr r = z * polynomial(z, log_g64);
   Expr low = fma_of(s, half + r, fma_of(e, ln2_f64_lo, correction));
   return fma_of(e, ln2_f64, f - (half - low));
-}
-Expr log_core(const LogSplit& s, Expr correction) {
-  Expr f = s.m - 1.0;
-  return f.is(ElementType::f32) ? log_core_f32(f, s.exponent, correction) : log_core_f64(f, s.exponent, correction);
 }
 
 // 0 → -infinity, negative → NaN, infinity and NaN stay.
@@ -96,13 +93,19 @@ DoubleDouble log_in_two_parts(Expr x) {
   return {select(x == 0, -log_infinity, select(x == log_infinity, log_infinity, log.hi)), select((x == 0) | (x == log_infinity), 0.0, log.lo)};
 }
 
-Expr log_expr(Expr x) { return log_ends(log_core(log_split(x), x.like(0)), x); }
+Expr log_expr(Expr x) {
+  LogSplit s = log_split(x);
+  Expr y = x.is(ElementType::f32) ? log_core_f32(s.m - 1.0, s.exponent) : log_core_f64(s.m - 1.0, s.exponent, x.like(0));
+  return log_ends(y, x);
+}
 
 // With u = 1 + x rounded: log(u) + (x - (u - 1)) / u, the second term being what rounding lost.
 Expr log1p_expr(Expr x) {
   Expr u = x + 1.0;
   Expr lost = select(u < (x.is(ElementType::f32) ? 0x1p24 : 0x1p53), x - (u - 1.0), 0.0) / u;
-  return select(x == 0, x, log_ends(log_core(log_split(u), lost), u));
+  LogSplit s = log_split(u);
+  Expr y = x.is(ElementType::f32) ? log_core_f32(s.m - 1.0, s.exponent, lost) : log_core_f64(s.m - 1.0, s.exponent, lost);
+  return select(x == 0, x, log_ends(y, u));
 }
 
 }  // namespace hloc::loops
