@@ -244,7 +244,8 @@ struct Loop {
   // 0: not parallel. Else iterations are independent of each other and may be dealt out to threads in runs
   // [begin, end) whose ends are multiples of `grain` (or the extent). Only loops of the kernel's own block; several
   // parallel loops follow one another, each seeing all stores of those before. Only values that plain statements of
-  // that block make from each other (no loops, no accumulators) are used inside: each thread computes them anew.
+  // that block make from each other (no loops, no accumulators) are used inside: each thread computes them anew, and likewise
+  // runs loops of that block that are not parallel and store to local buffers only, which are each thread's own.
   // A loop may be parallel and vector at once.
   int64_t grain = 0;
   Block body;

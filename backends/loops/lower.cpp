@@ -299,7 +299,7 @@ Result<Kernel> lower_fusion(ir::Value fusion, std::string_view name, const InPla
 Result<Kernel> make_kernel(ir::Value fusion, std::string_view name, const InPlace& in_place) {
   auto kernel = lower_fusion(fusion, name, in_place);
   if (!kernel) return kernel;
-  Kernel done = legalise(schedule(*std::move(kernel)));
+  Kernel done = legalise(schedule(*std::move(kernel), in_place));
   if (auto ok = verify(done); !ok) return ok.error();
   return done;
 }

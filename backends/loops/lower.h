@@ -16,8 +16,9 @@ using InPlace = std::vector<std::pair<uint32_t, uint32_t>>;
 // needed, each at the outermost loop that knows its indices. Errors: an op, type or size that cannot be lowered.
 Result<Kernel> lower_fusion(ir::Value fusion, std::string_view name, const InPlace& in_place = {});
 
-// Merges loops, fuses loops over the same range, chooses vector, unrolled and parallel ones.
-Kernel schedule(Kernel kernel);
+// Merges loops, fuses loops over the same range, chooses vector, unrolled and parallel ones, copies what would be read with a
+// stride too often.
+Kernel schedule(Kernel kernel, const InPlace& in_place = {});
 
 // Rewrites composite ops and arithmetic on halves into basic ops; values stay the same for what is exact, and within the
 // accuracy of backends/loops/math for the functions.

@@ -5,11 +5,14 @@
 
 namespace hloc::loops {
 
-Kernel schedule(Kernel kernel) {
+Kernel schedule(Kernel kernel, const InPlace& in_place) {
   collapse_loops(kernel);
   merge_loops(kernel);
   split_loops(kernel);
   choose_loop_kinds(kernel);
+  std::vector<BufferId> written;
+  for (auto [input, output] : in_place) written.push_back(input);
+  pack_strided(kernel, written);
   return kernel;
 }
 

@@ -18,6 +18,10 @@ void split_loops(Kernel& kernel);
 // Chooses vector loops by counting what each choice costs, unrolls small ones, and makes outermost ones parallel.
 void choose_loop_kinds(Kernel& kernel);
 
+// Inputs that vector loops read with a stride many times are transposed into a local buffer first, so that lanes read
+// neighbours; not those of `kept`, whose memory the kernel writes, too.
+void pack_strided(Kernel& kernel, std::span<const BufferId> kept);
+
 // Who runs iterations side by side. Lanes may accumulate across iterations; threads have local buffers of their own.
 enum class SideBySide : uint8_t { lanes, threads };
 

@@ -34,8 +34,22 @@ int64_t work_of(const loops::Block& block) {
   return work;
 }
 
+// A loop that fills local buffers, so that every piece can run it for itself, and is short beside the work of `whole`.
+bool is_preparation(const loops::Kernel& kernel, const loops::Loop& loop, int64_t whole) {
+  bool only_locals = loop.grain == 0;
+  loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
+    auto* store = s.as<loops::Store>();
+    if (store && kernel.buffers[store->access.buffer].role != loops::BufferRole::local) only_locals = false;
+    if (s.as<loops::Contract>()) only_locals = false;
+  });
+  if (!only_locals) return false;
+  int64_t work = work_of(loop.body);
+  return !__builtin_mul_overflow(work, loop.extent * most_pieces, &work) && work <= whole;
+}
+
 Pieces cut(const loops::Kernel& kernel) {
   Pieces out;
+  int64_t whole = work_of(kernel.body);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const loops::Statement& s = kernel.body[i];
     if (s.as<loops::Contract>()) return {};
@@ -44,6 +58,7 @@ Pieces cut(const loops::Kernel& kernel) {
       if (s.as<loops::Store>()) return {};
       continue;
     }
+    if (out.statement == SIZE_MAX && is_preparation(kernel, *loop, whole)) continue;
     if (out.statement != SIZE_MAX || loop->grain == 0) return {};  // a second loop would have to wait for the first
     out.statement = i;
   }
