@@ -137,7 +137,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=100)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     run_inside(cache_folder("jax"), ["jax", "numpy"])
     if not arguments.cases:
         shared = Path(os.environ.get("HLOC_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "cases"

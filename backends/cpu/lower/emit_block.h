@@ -193,8 +193,9 @@ class BlockEmitter {
   std::map<int, Reg> active_masks_;  // by element bytes, of the current body
 };
 
-// Bytes of the widest element that the block computes, loads, stores or accumulates: what limits lanes.
-int widest_element(const loops::Kernel& kernel, const loops::Block& block);
+// Bytes of the widest element that the block computes, loads, stores or accumulates: what limits lanes. Guards count as 32-bit
+// integers; where `lanes` is the index of the lanes and `varying` what changes with it, only those that change do.
+int widest_element(const loops::Kernel& kernel, const loops::Block& block, const loops::Varying* varying = nullptr, loops::IndexId lanes = loops::no_id);
 
 // The machine op of an accumulating or elementwise op; for the reduction of lanes.
 machine::Op vector_op(loops::ScalarOp op);

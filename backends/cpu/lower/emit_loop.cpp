@@ -83,9 +83,13 @@ int floor_power_of_two(int64_t n) { return n < 1 ? 1 : 1 << (63 - __builtin_clzl
 
 }  // namespace
 
-int widest_element(const loops::Kernel& kernel, const loops::Block& body) {
+int widest_element(const loops::Kernel& kernel, const loops::Block& body, const loops::Varying* varying, loops::IndexId lanes) {
   int widest = 1;
   auto see = [&](ElementType t) { widest = std::max(widest, byte_width(t)); };
+  auto see_guards = [&](const loops::Access& access) {
+    for (const loops::Guard& g : access.guards)
+      if (!varying || varying->step(g.affine, lanes).step != loops::Step::uniform) see(ElementType::s32);
+  };
   loops::for_each_statement(body, [&](const loops::Statement& s) {
     if (loops::ValueId v = loops::result_of(s); v != loops::no_id) see(kernel.type(v));
     loops::for_each_value(s, [&](loops::ValueId v) { see(kernel.type(v)); });
@@ -93,7 +97,9 @@ int widest_element(const loops::Kernel& kernel, const loops::Block& body) {
     // Guards are compared as 32-bit integers, one a lane.
     auto* load = s.as<loops::Load>();
     auto* store = s.as<loops::Store>();
-    if (s.as<loops::Test>() || (load && !load->access.guards.empty()) || (store && !store->access.guards.empty())) see(ElementType::s32);
+    if (s.as<loops::Test>()) see(ElementType::s32);
+    if (load) see_guards(load->access);
+    if (store) see_guards(store->access);
   });
   return widest;
 }
@@ -203,7 +209,7 @@ void BlockEmitter::combine_partials(const std::vector<loops::AccId>& accumulator
 void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
   loops::Varying varying = loops::varying_in(kernel_, loop);
   std::vector<loops::AccId> reduced = outer_accumulators(loop.body);
-  int lanes = machine_.vector_bytes / widest_element(kernel_, loop.body);
+  int lanes = machine_.vector_bytes / widest_element(kernel_, loop.body, &varying, loop.index);
   Lanes outer = set_lanes({lanes, loop.index, {}}, &varying);
   bool maskable = can_mask(loop.body);
   if (!maskable && lanes > loop.extent) lanes = floor_power_of_two(loop.extent);

@@ -17,21 +17,66 @@ namespace {
 constexpr int64_t least_work = 64 << 10;
 constexpr int64_t most_pieces = 16;
 
+// The loops of the kernel's block that are dealt out, each in `count` parts; piece p runs part p of each.
 struct Pieces {
-  size_t statement = SIZE_MAX;   // the one statement of the kernel's block that is cut; SIZE_MAX: none
+  std::vector<size_t> loops;        // statements; none: the kernel is one piece
+  std::vector<int64_t> iterations;  // of each, per piece; multiples of their grains
   int64_t count = 1;
-  int64_t iterations = 0;        // of the loop, per piece; a multiple of its grain
+
+  size_t find(size_t statement) const { return static_cast<size_t>(std::find(loops.begin(), loops.end(), statement) - loops.begin()); }
 };
 
-int64_t work_of(const loops::Block& block) {
+// Up to INT64_MAX / 2.
+int64_t work_of(const loops::Loop& loop) {
   int64_t work = 0;
-  for (const loops::Statement& s : block) {
-    auto* loop = s.as<loops::Loop>();
-    int64_t inner = loop ? work_of(loop->body) : 1;
-    if (loop && __builtin_mul_overflow(inner, std::max<int64_t>(loop->extent, 1), &inner)) inner = INT64_MAX / 2;
-    work = work > INT64_MAX / 2 - inner ? INT64_MAX / 2 : work + inner;
+  for (const loops::Statement& s : loop.body) {
+    auto* inner = s.as<loops::Loop>();
+    work = std::min(INT64_MAX / 2, work + (inner ? work_of(*inner) : 1));
   }
-  return work;
+  work = std::max<int64_t>(work, 1);
+  return __builtin_mul_overflow(work, std::max<int64_t>(loop.extent, 1), &work) ? INT64_MAX / 2 : std::min(work, INT64_MAX / 2);
+}
+
+// What a loop does to buffers that are no inputs: the range of elements that it writes (of its own buffers: uses) of each.
+struct LoopWrites {
+  struct Part {
+    loops::BufferId buffer;
+    loops::Range range;
+  };
+  std::vector<Part> parts;
+  bool reads_back = false;
+
+  LoopWrites(const loops::Kernel& kernel, const loops::Loop& loop) {
+    loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
+      auto add = [&](const loops::Access& a) { parts.push_back({a.buffer, loops::range_of(kernel, a.offset)}); };
+      if (auto* store = s.as<loops::Store>()) add(store->access);
+      auto* load = s.as<loops::Load>();
+      if (!load) return;
+      reads_back |= kernel.buffers[load->access.buffer].role == loops::BufferRole::output;
+      if (kernel.buffers[load->access.buffer].role == loops::BufferRole::local) add(load->access);
+    });
+  }
+  bool meets(const LoopWrites& other) const {
+    return std::any_of(parts.begin(), parts.end(), [&](const Part& a) {
+      return std::any_of(other.parts.begin(), other.parts.end(), [&](const Part& b) {
+        return a.buffer == b.buffer && a.range.lo <= b.range.hi && b.range.lo <= a.range.hi;
+      });
+    });
+  }
+};
+
+// Whether the loops may run side by side: they write to different places and read nothing that one of them writes. (An input
+// that an output overwrites is read where it is written only.)
+bool are_apart(const loops::Kernel& kernel, const std::vector<size_t>& statements) {
+  std::vector<LoopWrites> writes;
+  for (size_t i : statements) {
+    LoopWrites now(kernel, *kernel.body[i].as<loops::Loop>());
+    if (now.reads_back) return false;
+    for (const LoopWrites& before : writes)
+      if (now.meets(before)) return false;
+    writes.push_back(std::move(now));
+  }
+  return true;
 }
 
 // A loop that fills local buffers, so that every piece can run it for itself, and is short beside the work of `whole`.
@@ -43,13 +88,15 @@ bool is_preparation(const loops::Kernel& kernel, const loops::Loop& loop, int64_
     if (s.as<loops::Contract>()) only_locals = false;
   });
   if (!only_locals) return false;
-  int64_t work = work_of(loop.body);
-  return !__builtin_mul_overflow(work, loop.extent * most_pieces, &work) && work <= whole;
+  return work_of(loop) <= whole / most_pieces;
 }
 
 Pieces cut(const loops::Kernel& kernel) {
+  constexpr size_t most_loops = 8;
   Pieces out;
-  int64_t whole = work_of(kernel.body);
+  int64_t whole = 0, work = 0, most_grains = 1;
+  for (const loops::Statement& s : kernel.body)
+    if (auto* loop = s.as<loops::Loop>()) whole = std::min(INT64_MAX / 2, whole + work_of(*loop));
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const loops::Statement& s = kernel.body[i];
     if (s.as<loops::Contract>()) return {};
@@ -58,18 +105,21 @@ Pieces cut(const loops::Kernel& kernel) {
       if (s.as<loops::Store>()) return {};
       continue;
     }
-    if (out.statement == SIZE_MAX && is_preparation(kernel, *loop, whole)) continue;
-    if (out.statement != SIZE_MAX || loop->grain == 0) return {};  // a second loop would have to wait for the first
-    out.statement = i;
+    if (out.loops.empty() && is_preparation(kernel, *loop, whole)) continue;
+    out.loops.push_back(i);
+    if (out.loops.size() > most_loops) return {};
+    work = std::min(work, INT64_MAX / 2) + work_of(*loop);
+    if (loop->grain > 0) most_grains = std::max(most_grains, loop->extent / loop->grain);
   }
-  if (out.statement == SIZE_MAX) return {};
-  const auto& loop = *kernel.body[out.statement].as<loops::Loop>();
-  int64_t per_iteration = std::max<int64_t>(work_of(loop.body), 1);
-  int64_t least = (least_work + per_iteration - 1) / per_iteration;
-  int64_t wanted = std::clamp<int64_t>(loop.extent / std::max<int64_t>(least, 1), 1, most_pieces);
-  int64_t each = (loop.extent + wanted - 1) / wanted;
-  out.iterations = (each + loop.grain - 1) / loop.grain * loop.grain;
-  out.count = std::max<int64_t>(1, (loop.extent + out.iterations - 1) / out.iterations);
+  if (out.loops.size() > 1 && !are_apart(kernel, out.loops)) return {};  // a second loop would have to wait for the first
+  int64_t wanted = std::min({most_pieces, work / least_work, most_grains});
+  if (wanted <= 1) return {};
+  for (size_t i : out.loops) {  // one that is not parallel is whole in the first piece
+    const auto& loop = *kernel.body[i].as<loops::Loop>();
+    int64_t grain = loop.grain > 0 ? loop.grain : loop.extent, each = (loop.extent + wanted - 1) / wanted;
+    out.iterations.push_back((each + grain - 1) / grain * grain);
+    out.count = std::max(out.count, (loop.extent + out.iterations.back() - 1) / out.iterations.back());
+  }
   return out;
 }
 
@@ -115,10 +165,10 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
       out.scratch_bytes = std::max(out.scratch_bytes, plan.scratch_bytes);
       if (one_contract) out.pieces = plan.pieces;
       emit_contract(emitter, *contract, plan, memory, one_contract ? begin : b.mov(0), one_contract ? end : b.mov(plan.pieces));
-    } else if (i == pieces.statement && pieces.count > 1) {
+    } else if (size_t k = pieces.find(i); k < pieces.loops.size() && pieces.count > 1) {
       const auto& loop = *s.as<loops::Loop>();
-      Reg lo = b.mul(begin, pieces.iterations);
-      Reg hi = b.min(b.mul(end, pieces.iterations), b.mov(loop.extent));
+      Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k]), extent);
+      Reg hi = b.min(b.mul(end, pieces.iterations[k]), extent);
       emitter.emit_loop_range(loop, lo, hi);
       out.pieces = pieces.count;
     } else {
