@@ -29,6 +29,7 @@ class Sampler {
   ir::Value parameter(ir::Type type);
   // A computation to call, kept alive with the sampler.
   const ir::Computation* keep(ir::ComputationRef computation) { return kept_.emplace_back(std::move(computation)).get(); }
+  std::span<const ir::ComputationRef> kept() const { return kept_; }
   ir::Value constant(ir::Type type, bool uniform);
   // Made with the inferred type; null when the operands do not fit the op.
   ir::Value make(ir::Op op, std::span<const ir::Value> operands, ir::Attr attr);

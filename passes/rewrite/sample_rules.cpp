@@ -3,6 +3,7 @@
 
 #include "passes/rewrite/engine.h"
 #include "passes/rewrite/sample.h"
+#include "passes/rewrite/sample_parts.h"
 
 namespace hloc::passes::rules {
 
@@ -10,8 +11,6 @@ using ir::Ints;
 using ir::Op;
 using ir::Type;
 using ir::Value;
-
-namespace {
 
 Op random_elementwise_op(Sampler& s) {
   for (;;) {
@@ -90,7 +89,6 @@ Value sample_elementwise(Sampler& s) {
   return s.random_op(op, operands);
 }
 
-}  // namespace
 
 Value sample_nested_concatenate(Sampler& s) {
   Value inner = s.random_op(Op::Concatenate, {});
@@ -256,6 +254,14 @@ Value sample_window_of_update(Sampler& s) {
   Value update = s.parameter(s.array(s.element(), sample_window(s, x->type)));
   return sample_dynamic_slice(s, sample_dynamic_update(s, x, update, starts), update->type.sizes(), starts);
 }
+Value sample_slice_of_update(Sampler& s) {
+  Value x = s.parameter(s.array(s.element(), s.shape()));
+  Value update = s.parameter(s.array(s.element(), sample_window(s, x->type)));
+  std::vector<Value> starts = sample_starts(s, x->type);
+  for (Value& start : starts)
+    if (!s.chance(3)) start = s.builder().constant(*scalar_literal(s.context(), ElementType::s32, Special::number, s.below(4)));
+  return s.random_op(Op::Slice, {sample_dynamic_update(s, x, update, starts)});
+}
 Value sample_update_by_window(Sampler& s) {
   Value x = s.parameter(s.array(s.element(), s.shape()));
   std::vector<Value> starts = sample_starts(s, x->type);
@@ -273,78 +279,6 @@ Value sample_empty_update(Sampler& s) {
   Value x = s.parameter(s.array(s.element(), sizes));
   sizes[static_cast<size_t>(s.below(static_cast<int64_t>(sizes.size())))] = 0;
   return sample_dynamic_update(s, x, s.parameter(s.array(s.element(), sizes)), sample_starts(s, x->type));
-}
-
-namespace {
-
-// Which dimensions an index vector speaks of, and where the vector lies among dimensions of size 1.
-struct OneIndex {
-  Ints dims;
-  int64_t vector_dim = 0;
-  Value indices = nullptr;
-};
-OneIndex sample_one_index(Sampler& s, Type of, bool known) {
-  OneIndex out;
-  Ints order = s.permutation(of.rank());
-  out.dims.assign(order.begin(), order.begin() + s.below(of.rank() + 1));
-  Ints sizes(static_cast<size_t>(s.below(3)), 1);
-  auto count = static_cast<int64_t>(out.dims.size());
-  out.vector_dim = s.below(static_cast<int64_t>(sizes.size()) + 1);
-  if (count != 1 || !s.chance(3)) sizes.insert(sizes.begin() + out.vector_dim, count);
-  else out.vector_dim = static_cast<int64_t>(sizes.size());
-  constexpr ElementType elements[] = {ElementType::s32, ElementType::s64, ElementType::u8, ElementType::u32};
-  Type type = s.array(elements[s.below(4)], sizes);
-  out.indices = known || s.chance(3) ? s.constant(type, s.chance(2)) : s.parameter(type);
-  return out;
-}
-
-}  // namespace
-
-Value sample_gather_of_one(Sampler& s) {
-  Value x = s.parameter(s.array(s.element(), s.shape()));
-  OneIndex at = sample_one_index(s, x->type, false);
-  ir::GatherAttr attr;
-  attr.start_index_map = at.dims;
-  attr.index_vector_dim = at.vector_dim;
-  int64_t batches = at.indices->type.rank() - (at.vector_dim < at.indices->type.rank() ? 1 : 0), kept = 0;
-  for (int64_t d = 0; d < x->type.rank(); ++d) {
-    bool collapsed = x->type.dim(d) > 0 && s.chance(3);
-    attr.slice_sizes.push_back(collapsed ? 1 : s.below(x->type.dim(d) + 1));
-    if (collapsed) attr.collapsed_slice_dims.push_back(d);
-    else ++kept;
-  }
-  Ints places = s.permutation(batches + kept);
-  attr.offset_dims.assign(places.begin(), places.begin() + kept);
-  std::ranges::sort(attr.offset_dims);
-  return s.make(Op::Gather, {x, at.indices}, attr);
-}
-
-Value sample_scatter_of_one(Sampler& s) {
-  Value x = s.parameter(s.array(s.element(), s.shape()));
-  OneIndex at = sample_one_index(s, x->type, true);
-  ir::ScatterAttr attr;
-  attr.scatter_dims_to_operand_dims = at.dims;
-  attr.index_vector_dim = at.vector_dim;
-  int64_t batches = at.indices->type.rank() - (at.vector_dim < at.indices->type.rank() ? 1 : 0);
-  Ints window;
-  for (int64_t d = 0; d < x->type.rank(); ++d) {
-    if (x->type.dim(d) > 0 && s.chance(3)) attr.inserted_window_dims.push_back(d);
-    else window.push_back(s.chance(2) ? std::min<int64_t>(x->type.dim(d), 1) : s.below(x->type.dim(d) + 1));
-  }
-  auto kept = static_cast<int64_t>(window.size());
-  Ints places = s.permutation(batches + kept), sizes(static_cast<size_t>(batches + kept), 1);
-  attr.update_window_dims.assign(places.begin(), places.begin() + kept);
-  std::ranges::sort(attr.update_window_dims);
-  for (int64_t i = 0; i < kept; ++i) sizes[static_cast<size_t>(attr.update_window_dims[static_cast<size_t>(i)])] = window[static_cast<size_t>(i)];
-  Type scalar = s.context().scalar(s.element());
-  const ir::Computation* combiner = sample_reducer(s, scalar);
-  if (s.chance(2)) {
-    ir::ComputationBuilder builder(s.builder().context(), "assign");
-    builder.parameter(0, scalar);
-    combiner = s.keep(builder.finish(builder.parameter(1, scalar)));
-  }
-  Value operands[] = {x, at.indices, s.parameter(s.array(s.element(), sizes))};
-  return s.builder().make(Op::Scatter, x->type, operands, attr, std::span(&combiner, 1));
 }
 
 Value sample_sort_of_one(Sampler& s) {
@@ -377,6 +311,64 @@ Value sample_slice_of_reduce(Sampler& s) {
   return s.random_op(Op::Slice, {sample_reduce_of(s, s.parameter(s.array(s.element(), s.shape())))});
 }
 
+Value sample_window_of_dot(Sampler& s) {
+  Value dot = s.random_op(Op::Dot, {});
+  return dot ? sample_dynamic_slice(s, dot, sample_window(s, dot->type), sample_starts(s, dot->type)) : nullptr;
+}
+Value sample_window_of_reduce(Sampler& s) {
+  Value reduce = sample_reduce_of(s, s.parameter(s.array(s.element(), s.shape())));
+  return reduce ? sample_dynamic_slice(s, reduce, sample_window(s, reduce->type), sample_starts(s, reduce->type)) : nullptr;
+}
+
+Value sample_slice_of_pad(Sampler& s) {
+  Value x = s.parameter(s.array(s.element(), s.shape()));
+  ir::PadAttr padding;
+  for (int64_t d = 0; d < x->type.rank(); ++d) {
+    padding.low.push_back(s.below(5) - 1);
+    padding.high.push_back(s.below(5) - 1);
+    padding.interior.push_back(s.chance(4) ? 1 : 0);
+  }
+  Value padded = s.make(Op::Pad, {x, s.parameter(s.context().scalar(s.element()))}, padding);
+  return padded ? s.random_op(Op::Slice, {padded}) : nullptr;
+}
+
+// Parts of one size each along the dimension in which they are joined, so that often nothing is left to reduce.
+Value sample_reduce_of_parts(Sampler& s) {
+  Ints sizes = s.shape(2);
+  auto along = s.below(static_cast<int64_t>(sizes.size()) + 1);
+  sizes.insert(sizes.begin() + along, 1);
+  Ints dims{along};
+  if (s.chance(3) && sizes.size() > 1) {  // another dimension, of size 1
+    dims = {along == 0 ? 1 : 0};
+    sizes[static_cast<size_t>(dims[0])] = 1;
+  }
+  std::vector<Value> parts;
+  for (int64_t i = 2 + s.below(2); i-- > 0;) parts.push_back(s.parameter(s.array(s.element(), sizes)));
+  Value whole = s.make(Op::Concatenate, parts, ir::DimsAttr{{along}});
+  Type scalar = s.context().scalar(s.element());
+  return whole ? sample_reduce(s, whole, dims, sample_initial(s, scalar), sample_reducer(s, scalar)) : nullptr;
+}
+
+namespace {
+
+Value sample_power_of(Sampler& s, std::optional<ir::Literal> exponent) {
+  Type type = s.array(s.element(), s.shape());
+  if (!exponent) return nullptr;
+  Value one = s.builder().constant(*std::move(exponent));
+  if (type.rank() > 0) one = s.builder().make(Op::Broadcast, type, {one}, ir::BroadcastAttr{});
+  return s.make(Op::Power, {s.parameter(type), one});
+}
+
+}  // namespace
+
+Value sample_root(Sampler& s) {
+  if (!is_float(s.element())) return nullptr;
+  return sample_power_of(s, scalar_from_double(s.context(), s.element(), s.chance(2) ? 0.5 : -0.5));
+}
+Value sample_small_power(Sampler& s) {
+  return sample_power_of(s, scalar_literal(s.context(), s.element(), Special::number, 3 + s.below(is_integer(s.element()) ? 5 : 2)));
+}
+
 Value sample_outer_product(Sampler& s) {
   Ints left = s.shape(2), right = s.shape(2);
   ir::DotAttr attr;
@@ -402,6 +394,34 @@ Value sample_times_pred(Sampler& s) {
   Value which = s.parameter(s.array(ElementType::pred, sizes));
   Value number = s.builder().make(Op::Convert, s.array(s.element(), sizes), {which});
   return s.make(Op::Multiply, {s.parameter(s.array(s.element(), sizes)), number});
+}
+
+// Values whose ranges are known, near the numbers at which they are compared and clamped.
+Value sample_ranged(Sampler& s, Op op) {
+  if (!is_integer(s.element())) return nullptr;
+  Ints sizes = s.shape();
+  if (sizes.empty()) sizes.push_back(3);
+  Type type = s.array(s.element(), sizes);
+  auto number = [&](int64_t value) -> Value {
+    std::optional<ir::Literal> scalar = scalar_literal(s.context(), s.element(), Special::number, value);
+    return scalar ? s.builder().make(Op::Broadcast, type, {s.builder().constant(*std::move(scalar))}, ir::BroadcastAttr{}) : nullptr;
+  };
+  auto ranged = [&]() -> Value {
+    Value of = s.parameter(type);
+    switch (s.below(7)) {
+      case 0: return s.builder().make(Op::Iota, type, std::array<Value, 0>{}, ir::IotaAttr{s.below(type.rank())});
+      case 1: return s.make(Op::And, {of, number(s.below(8))});
+      case 2: return s.make(Op::Remainder, {of, number(1 + s.below(7))});
+      case 3: return s.make(Op::Clamp, {number(s.below(3) - 1), of, number(2 + s.below(4))});
+      case 4: return s.make(Op::Convert, {s.parameter(s.array(ElementType::pred, sizes))}, ir::NoAttr{});
+      case 5: return s.make(Op::Add, {s.make(Op::And, {of, number(3)}), number(s.below(6) - 2)});
+      default: return number(s.below(6) - 1);
+    }
+  };
+  std::vector<Value> operands;
+  for (int16_t k = 0; k < ir::facts(op).min_operands; ++k) operands.push_back(ranged());
+  if (std::ranges::find(operands, nullptr) != operands.end()) return nullptr;
+  return s.random_op(op, operands);
 }
 
 }  // namespace hloc::passes::rules

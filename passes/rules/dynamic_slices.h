@@ -110,45 +110,78 @@ inline ir::Value gather_as_window(const Match& m, Replacement& out) {
   return out.reshape(dynamic_slice_of(out, array_like(m, m.root->type, attr.slice_sizes), from, starts), m.root->type);
 }
 
-// A scatter by one known index vector whose window lies inside writes that window; what it then holds is the update, or
+// What a scatter does with old and new elements: a commutative op, or Op::Tuple for assigning the new; nothing for others.
+// Which NaN a complex result holds depends on the order.
+inline std::optional<ir::Op> scattered_by(const ir::Computation& combiner, ElementType element) {
+  bool assigns = combiner.parameters().size() == 2 && combiner.root() == combiner.parameters()[1] && combiner.effects().empty();
+  if (assigns) return ir::Op::Tuple;
+  ir::Op op = reducer_op(combiner);
+  if (op == ir::Op::Tuple || is_complex(element) || combiner.root()->type.element() != element) return std::nullopt;
+  return op;
+}
+
+// `into` with `now` written over the window `where`, or combined with what is there.
+inline ir::Value updated_window(const Match& m, Replacement& out, ir::Value into, ir::Value now, const ir::SliceAttr& where, ir::Op op) {
+  std::vector<ir::Value> operands{into, now};
+  for (int64_t at : where.start) {
+    std::optional<ir::Literal> number = scalar_literal(m.context, ElementType::s32, Special::number, at);
+    if (!number) return nullptr;
+    operands.push_back(out.splat(m.context.scalar(ElementType::s32), *std::move(number)));
+  }
+  if (op != ir::Op::Tuple) operands[1] = out.make(op, now->type, {out.make(ir::Op::Slice, now->type, {into}, where), now});
+  return out.make(ir::Op::DynamicUpdateSlice, into->type, operands);
+}
+
+// A scatter of one window, to a place that is known and inside, is an update of a slice: of the new values, or of old and new
 // both combined.
 inline ir::Value scatter_as_update(const Match& m, Replacement& out) {
   const auto& attr = m[p]->as<ir::ScatterAttr>();
   if (m[p]->operand_count != 3 || m[p]->callee_count != 1 || !m.root->type.is_array() || !attr.input_batching_dims.empty()) return nullptr;
   ir::Value into = m[p]->operand(0), indices = m[p]->operand(1), update = m[p]->operand(2);
-  ElementType element = m.root->type.element();
-  if (update->type.element() != element || !is_integer(indices->type.element()) || update->type.count() == 0) return nullptr;
+  if (update->type.element() != into->type.element() || !is_integer(indices->type.element()) || update->type.count() == 0) return nullptr;
   if (index_vectors(indices->type, attr.index_vector_dim) != 1 || !std::ranges::is_sorted(attr.update_window_dims)) return nullptr;
-  const ir::Computation& combiner = m[p]->callee(0);
-  bool assigns = combiner.parameters().size() == 2 && combiner.root() == combiner.parameters()[1] && combiner.effects().empty();
-  ir::Op op = assigns ? ir::Op::Tuple : reducer_op(combiner);
-  if (!assigns && (op == ir::Op::Tuple || combiner.root()->type.element() != element)) return nullptr;
+  std::optional<ir::Op> op = scattered_by(m[p]->callee(0), into->type.element());
+  if (!op) return nullptr;
 
   ir::Ints window;  // its sizes, of all operand dimensions
   ir::SliceAttr where;
-  std::vector<ir::Value> starts;
   size_t next = 0;
   for (int64_t d = 0; d < into->type.rank(); ++d) {
     bool inserted = contains(attr.inserted_window_dims, d);
     int64_t size = inserted ? 1 : update->type.dim(attr.update_window_dims[next++]);
     int64_t k = position(attr.scatter_dims_to_operand_dims, d);
     std::optional<int64_t> at = k < std::ssize(attr.scatter_dims_to_operand_dims) ? element_int(indices, k) : 0;
-    if (!at) return nullptr;
-    if (*at < 0 || *at > into->type.dim(d) - size || *at > INT32_MAX) return nullptr;
-    std::optional<ir::Literal> number = scalar_literal(m.context, ElementType::s32, Special::number, *at);
-    if (!number) return nullptr;
-    starts.push_back(out.splat(m.context.scalar(ElementType::s32), *std::move(number)));
+    if (!at || *at < 0 || *at > into->type.dim(d) - size || *at > INT32_MAX) return nullptr;
     window.push_back(size);
     where.start.push_back(*at);
     where.limit.push_back(*at + size);
     where.stride.push_back(1);
   }
-  ir::Type type = array_like(m, m.root->type, window);
-  ir::Value now = out.reshape(update, type);
-  if (!assigns) now = out.make(op, type, {out.make(ir::Op::Slice, type, {into}, where), now});
-  std::vector<ir::Value> operands{into, now};
-  operands.insert(operands.end(), starts.begin(), starts.end());
-  return out.make(ir::Op::DynamicUpdateSlice, m.root->type, operands);
+  return updated_window(m, out, into, out.reshape(update, array_like(m, m.root->type, window)), where, *op);
+}
+
+// A slice of an updated array that keeps nothing of the update, or of it alone. Starts are clamped so that the update fits.
+inline ir::Value sliced_beside_update(const Match& m, Replacement& out) {
+  ir::Value update = m[q]->operand(1), into = m[q]->operand(0);
+  if (!has_starts(m[q]) || m.root->type.count() == 0) return nullptr;
+  ir::SliceAttr attr = m[p]->as<ir::SliceAttr>();
+  bool within = true;
+  for (size_t i = 0; i < attr.start.size(); ++i) {
+    auto d = static_cast<int64_t>(i);
+    int64_t room = into->type.dim(d) - update->type.dim(d);
+    std::optional<int64_t> start = room == 0 ? 0 : uniform_int(slice_starts(m[q])[i]);
+    if (!start) {
+      within = false;
+      continue;
+    }
+    int64_t first = std::clamp<int64_t>(*start, 0, room), end = first + update->type.dim(d);
+    int64_t last = attr.start[i] + (m.root->type.dim(d) - 1) * attr.stride[i];
+    if (last < first || attr.start[i] >= end) return out.make(ir::Op::Slice, m.root->type, {into}, *m[p]->attr);
+    if (attr.start[i] < first || last >= end) within = false;
+    attr.start[i] -= first;
+    attr.limit[i] = last - first + 1;
+  }
+  return within ? out.make(ir::Op::Slice, m.root->type, {update}, attr) : nullptr;
 }
 
 // Nothing to put in order.
@@ -167,6 +200,7 @@ ir::Value sample_empty_update(Sampler& s);
 ir::Value sample_gather_of_one(Sampler& s);
 ir::Value sample_scatter_of_one(Sampler& s);
 ir::Value sample_sort_of_one(Sampler& s);
+ir::Value sample_slice_of_update(Sampler& s);
 
 inline constexpr Rule dynamic_slices[] = {
     {"dynamic-slice-broadcast", any(ir::Op::DynamicSlice, p), Build{"broadcast(dynamic-slice(x)) of a broadcast of x", window_before_broadcast},
@@ -175,6 +209,8 @@ inline constexpr Rule dynamic_slices[] = {
      sample_window_of_transpose},
     {"dynamic-slice-of-update", any(ir::Op::DynamicSlice, p), Build{"the update that was written there", written_window},
      sample_window_of_update},
+    {"slice-dynamic-update", slice(any(ir::Op::DynamicUpdateSlice, q), p), Build{"a slice of the operand or of the update, when it has elements of one only", sliced_beside_update},
+     sample_slice_of_update},
     {"dynamic-update-same", any(ir::Op::DynamicUpdateSlice, p), Build{"x, when the update is what x has there", unchanged_operand},
      sample_update_by_window},
     {"dynamic-update-twice", any(ir::Op::DynamicUpdateSlice, p), Build{"the last update of one window", last_written},

@@ -6,6 +6,8 @@
 #include "passes/rules/convert.h"
 #include "passes/rules/dot.h"
 #include "passes/rules/dynamic_slices.h"
+#include "passes/rules/gathers.h"
+#include "passes/rules/ranges.h"
 #include "passes/rules/reduce.h"
 #include "passes/rules/shape_motion.h"
 #include "passes/rules/sinking.h"
@@ -30,6 +32,8 @@ std::span<const RuleFamily> rule_families() {
       {"reduce", false, rules::reduction},
       {"slices", false, rules::slice_rules},
       {"dynamic-slices", false, rules::dynamic_slices},
+      {"gathers", false, rules::gathers},
+      {"ranges", false, rules::ranges},
       {"sinking", true, rules::sinking},
       {"strength", true, rules::strength},
   };
