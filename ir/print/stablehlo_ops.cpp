@@ -386,6 +386,18 @@ struct PrintRow {
   PrintForm form;
 };
 
+// Whether StableHLO has a spelling for everything in a type.
+bool has_spelling(Type type) {
+  std::vector<Type> todo{type};
+  while (!todo.empty()) {
+    Type t = todo.back();
+    todo.pop_back();
+    if (t.kind() == TypeKind::opaque || (t.is_array() && mlir_name_of(t.element()).empty())) return false;
+    for (size_t i = 0; i < t.tuple_size(); ++i) todo.push_back(t.element_type(i));
+  }
+  return true;
+}
+
 }  // namespace
 
 void StableHloPrinter::nothing(Value) {}
@@ -449,9 +461,7 @@ void StableHloPrinter::instruction(Value v) {
       {Op::ReplicaId, &StableHloPrinter::op_result_type},
       {Op::AfterAll, &StableHloPrinter::op_result_type},
   };
-  auto nameless = [](Type t) { return t.is_array() && mlir_name_of(t.element()).empty(); };
-  bool has_form = !nameless(v->type) && (v->type.is_array() || std::ranges::none_of(leaves(v->type), nameless));
-  if (!has_form) return fail(v, fmt::format("{} has no form in StableHLO", to_string(v->type)));
+  if (!has_spelling(v->type)) return fail(v, fmt::format("{} has no form in StableHLO", to_string(v->type)));
   // A scalar constant that only splats use is printed inside them.
   if (v->op == Op::Constant && v->type.is_scalar() && use_count(v) > 0 && frame_->plain_uses[v->id] == 0) return;
   if (is_splat(v)) return op_constant(v);

@@ -59,7 +59,7 @@ std::string mlir_type(Type type) {
     switch (item.type.kind()) {
       case TypeKind::array: out += array_text(item.type); break;
       case TypeKind::token: out += "!stablehlo.token"; break;
-      case TypeKind::opaque: out += "!stablehlo.opaque"; break;
+      case TypeKind::opaque: out += "opaque"; break;  // in messages only
       case TypeKind::buffer:
       case TypeKind::future:
       case TypeKind::tuple: {

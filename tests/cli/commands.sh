@@ -57,6 +57,7 @@ ok "no undefined symbols" bash -c "[ -z \"\$(nm -u '$work/axpy.o')\" ]"
 exits 3 "can't be written" "$hloc" compile "$work/axpy.hlo" -o "$work/no/such/folder.o"
 exits 3 "can't be written" bash -c "'$hloc' ops >/dev/full"  # more than a buffer
 exits 3 "can't be written" bash -c "'$hloc' targets >/dev/full"
+exits 1 "opaque[]) has no form in StableHLO" bash -c "echo 'ENTRY e { ROOT p = (f32[], opaque[]) parameter(0) }' | '$hloc' convert - - --to mlir"
 exits 1 "(s1[2]{0}) has no form in StableHLO" bash -c "echo 'ENTRY e { ROOT p = (s1[2]) parameter(0) }' | '$hloc' convert - - --to mlir"
 cat >"$work/composite.hlo" <<'END'
 f { ROOT q = f32[2] parameter(0) }
