@@ -106,7 +106,7 @@ Expr erf_expr(Expr x) {
   if (x.is(ElementType::f64)) return erf_f64(x);
   Expr a = abs_of(x);
   Expr far = polynomial(select(a > 4, 4.0, a) - erf_center, erf_q32);
-  return select(a < 1.35, fma_of(x, polynomial(x * x, erf_p32), x), with_sign(far, x));
+  return select(a < 1.35, fma_of(x, horner(x * x, erf_p32), x), with_sign(far, x));
 }
 
 Expr erfc_expr(Expr x) {

@@ -17,6 +17,11 @@ constexpr double exp_q64[] = {0x1p-1, 0x1.555555555555bp-3, 0x1.5555555555503p-5
 // p(z) = (tanh x - x) / x^3 with z = x^2 for |x| < 0.6, own minimax fit: relative error of tanh 2^-28.
 constexpr double tanh_p32[] = {-0x1.55553ep-2, 0x1.1109bep-3, -0x1.b89abap-5, 0x1.54c3c2p-6, -0x1.828776p-8};
 
+// (sinh x - x) / x^3 in x^2, Taylor's: good to 2^-65 of sinh up to 1.
+constexpr double sinh_p64[] = {0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a01a01ap-13,
+                               0x1.71de3a556c734p-19, 0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
+                               0x1.ae7f3e733b81fp-41, 0x1.952c77030ad4ap-49, 0x1.2f49b46814157p-57};
+
 constexpr double log2_e = 0x1.71547652b82fep+0;
 
 struct ExpFacts {
@@ -25,14 +30,14 @@ struct ExpFacts {
   double lowest, highest; // beyond, e^x is 0 or infinite for sure
   std::span<const double> q;
 };
-constexpr ExpFacts exp_f32{0x1.8p23, 0x1.62e43p-1, -0x1.05c61p-29, -105, 89.5, exp_q32};
+constexpr ExpFacts exp_f32{0x1.8p23, 0x1.62e43p-1, -0x1.05c61p-29, -105, 89, exp_q32};
 constexpr ExpFacts exp_f64{0x1.8p52, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, -746, 710, exp_q64};
 
 const ExpFacts& exp_facts(Expr x) { return x.is(ElementType::f32) ? exp_f32 : exp_f64; }
 
 struct ExpReduced {
   Expr bits;  // an integer of the float's width; n in its low bits
-  Expr r;
+  Expr r, lost;  // lost: what rounding took from r
 };
 
 // NaN passes through (comparisons with it are false).
@@ -45,7 +50,8 @@ ExpReduced exp_reduced(Expr x) {
   const ExpFacts& f = exp_facts(x);
   Expr t = fma_of(x, log2_e, x.like(f.magic));
   Expr n = t - f.magic;
-  return {t.bits(bits_type(x.type())), fma_of(n, -f.ln2_lo, fma_of(n, -f.ln2_hi, x))};
+  Expr near = fma_of(n, -f.ln2_hi, x), r = fma_of(n, -f.ln2_lo, near);
+  return {t.bits(bits_type(x.type())), r, fma_of(n, -f.ln2_lo, near - r)};
 }
 
 // y * 2^n in two steps, so that subnormal and almost infinite results come out right. The exponent fields of 2^floor(n/2) and
@@ -61,14 +67,15 @@ Expr scaled(Expr y, const ExpReduced& e) {
 // e^r
 Expr exp_of_reduced(const ExpReduced& e) { return fma_of(e.r, fma_of(e.r, polynomial(e.r, exp_facts(e.r).q), 1.0), 1.0); }
 
-// e^x - 1 for x within the type's range.
-Expr expm1_core(Expr x) {
+// e^x - 1 for x within the type's range, as hi + lo.
+DoubleDouble expm1_core(Expr x) {
   ExpReduced e = exp_reduced(x);
-  Expr em = fma_of(e.r * e.r, polynomial(e.r, exp_facts(x).q), e.r);
+  Expr tail = e.r * e.r * polynomial(e.r, exp_facts(x).q), em = e.r + tail, lost = e.lost + (tail - (em - e.r));
   Expr one_half = x.like(0.5).bits(e.bits.type());
   Expr half = ((e.bits << mantissa_bits_of(x.type())) + one_half).bits(x.type());  // 2^n / 2 does not overflow
-  Expr sum = fma_of(half, em, half - 0.5);
-  return sum + sum;
+  Expr less = half - 0.5, hi = fma_of(half, em, less);
+  Expr lo = fma_of(half, lost, fma_of(half, em, less - hi));
+  return {hi + hi, lo + lo};
 }
 
 }  // namespace
@@ -81,21 +88,28 @@ Expr exp_expr(Expr x) {
 
 Expr exp_of_two_parts(const DoubleDouble& x) {
   ExpReduced e = exp_reduced(clamped_for_exp(x.hi, exp_f64.lowest, exp_f64.highest));
-  // e^(r + lo) = e^r + lo e^r; lo is so small that one term and a rough e^r do.
-  Expr tail = fma_of(e.r * e.r, polynomial(e.r, exp_f64.q), fma_of(x.lo, e.r, x.lo));
-  return scaled((e.r + tail) + 1.0, e);
+  // e^(r + lo) = e^r + lo e^r to lo^2, and |lo| is below 2^-43.
+  Expr tail = e.r * e.r * polynomial(e.r, exp_f64.q);
+  Expr low = fma_of(x.lo, e.r + tail, x.lo);
+  return scaled((e.r + (tail + low)) + 1.0, e);
 }
 
 Expr expm1_expr(Expr x) {
   double lowest = x.is(ElementType::f32) ? -20 : -45;  // there e^x - 1 rounds to -1
-  Expr y = expm1_core(clamped_for_exp(x, lowest, exp_facts(x).highest));
-  return select(x == 0, x, y);
+  DoubleDouble y = expm1_core(clamped_for_exp(x, lowest, exp_facts(x).highest));
+  return select(x == 0, x, y.hi + y.lo);
 }
 
-// With e = e^-|x|: 1 / (1 + e) or e / (1 + e); small results keep their digits.
+// With e = e^-|x|: y = 1 / (1 + e), or e / (1 + e) = e - e y: small results keep their digits. In those shows what rounding
+// took from e: e (1 + d) gives y (1 + (1 - y) d).
 Expr logistic_expr(Expr x) {
-  Expr e = exp_expr(-abs_of(x));
-  return select(x < 0, e, 1.0) / (e + 1.0);
+  const ExpFacts& f = exp_facts(x);
+  Expr a = -abs_of(x);
+  ExpReduced reduced = exp_reduced(select(a < f.lowest, f.lowest, a));
+  Expr rest = reduced.r * fma_of(reduced.r, polynomial(reduced.r, f.q), 1.0), near = rest + 1.0;
+  Expr e = scaled(near, reduced), y = select(x < 0, e, 1.0) / (e + 1.0);
+  Expr lost = (reduced.lost + (rest - (near - 1.0))) * y * (1.0 - y);
+  return select(x < 0, e + fma_of(-e, y, lost), y);
 }
 
 namespace {
@@ -113,13 +127,15 @@ Expr tanh_f32(Expr x) {
 
 }  // namespace
 
-// With t = e^2|x| - 1: t / (t + 2).
+// With t = e^2|x| - 1: y = t / (t + 2); what rounding took from both goes in at the end, times 1 / (t + 2) = (1 - y) / 2.
 Expr tanh_expr(Expr x) {
   if (x.is(ElementType::f32)) return tanh_f32(x);
   Expr a = abs_of(x);
   a = select(a > 22, 22.0, a);  // there it rounds to 1
-  Expr t = expm1_core(a + a);
-  return with_sign(select(a == 0, a, t / (t + 2.0)), x);
+  DoubleDouble t = expm1_core(a + a), below = sum_of(t.hi, t.hi.like(2));
+  Expr y = t.hi / below.hi;
+  y = fma_of(fma_of(-y, below.lo + t.lo, t.lo), (1.0 - y) * 0.5, y);
+  return with_sign(select(a == 0, a, y), x);
 }
 
 namespace {
@@ -136,8 +152,9 @@ Expr sinh_expr(Expr x) {
   Expr a = abs_of(x);
   Expr t = expm1_expr(a);
   Expr near = (t + t / (t + 1.0)) * 0.5;
+  Expr z = a * a, small = fma_of(a * z, polynomial(z, sinh_p64), a);
   Expr y = select(a > exp_far, half_exp_far(a), near);
-  return with_sign(select(a == 0, a, y), x);
+  return with_sign(select(a < 1, small, y), x);
 }
 
 Expr cosh_expr(Expr x) {

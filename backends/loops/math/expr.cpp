@@ -6,7 +6,7 @@ namespace hloc::loops {
 namespace {
 
 // c[from] + c[from + step] x + …
-Expr horner(Expr x, std::span<const double> c, size_t from, size_t step) {
+Expr horner_steps(Expr x, std::span<const double> c, size_t from, size_t step) {
   size_t last = from + (c.size() - 1 - from) / step * step;
   Expr sum = x.like(c[last]);
   for (size_t i = last; i > from; i -= step) sum = fma_of(sum, x, c[i - step]);
@@ -17,10 +17,12 @@ Expr horner(Expr x, std::span<const double> c, size_t from, size_t step) {
 
 Expr polynomial(Expr x, std::span<const double> c) {
   constexpr size_t shortest = 6;  // that is worth a multiplication to halve the chain
-  if (c.size() < shortest) return horner(x, c, 0, 1);
+  if (c.size() < shortest) return horner(x, c);
   Expr square = x * x;
-  return fma_of(horner(square, c, 1, 2), x, horner(square, c, 0, 2));
+  return fma_of(horner_steps(square, c, 1, 2), x, horner_steps(square, c, 0, 2));
 }
+
+Expr horner(Expr x, std::span<const double> c) { return horner_steps(x, c, 0, 1); }
 
 ElementType bits_type(ElementType f) { return f == ElementType::f32 ? ElementType::s32 : ElementType::s64; }
 int mantissa_bits_of(ElementType f) { return f == ElementType::f32 ? 23 : 52; }

@@ -66,8 +66,10 @@ inline Expr select(Expr p, Expr a, Expr b) { return {a.builder, a.builder->make(
 inline Expr select(Expr p, double a, Expr b) { return select(p, b.like(a), b); }
 inline Expr select(Expr p, Expr a, double b) { return select(p, a, a.like(b)); }
 
-// c[0] + c[1] x + c[2] x^2 + … by Horner's rule.
+// c[0] + c[1] x + c[2] x^2 + …: even and odd powers apart where that makes the chain of operations shorter.
 Expr polynomial(Expr x, std::span<const double> c);
+// By Horner's rule: where even and odd powers nearly cancel.
+Expr horner(Expr x, std::span<const double> c);
 
 // The integer type with the bits of a float, and facts of its format.
 ElementType bits_type(ElementType f);

@@ -142,19 +142,21 @@ Quadrant quadrant(Expr x, bool from_f32) {
 
 struct SinCos {
   Expr sin, cos;
+  Expr sin_lo, cos_lo;  // what rounding took from them; of f64 only
 };
 
 SinCos sin_cos(const Quadrant& q, bool for_f32) {
   Expr r = q.r, z = r * r;
   if (for_f32) {
     Expr s = fma_of(r * z, polynomial(z, sin_s32), r);
-    return {s, fma_of(z * z, polynomial(z, cos_c32), fma_of(z, -0.5, r.like(1)))};
+    return {s, fma_of(z * z, polynomial(z, cos_c32), fma_of(z, -0.5, r.like(1))), r.like(0), r.like(0)};
   }
   // sin(r + t) = sin r + t cos r with cos r = 1 - z/2; the parts of 1 - z/2 that do not fit are put back.
   Expr half = z * 0.5, near_one = 1.0 - half;
-  Expr s = r + fma_of(r * z, polynomial(z, sin_s64), q.tail * near_one);
+  Expr far = fma_of(r * z, polynomial(z, sin_s64), q.tail * near_one), s = r + far;
   Expr rest = ((1.0 - near_one) - half) + fma_of(z * z, polynomial(z, cos_c64), -(r * q.tail));
-  return {s, near_one + rest};
+  Expr c = near_one + rest;
+  return {s, c, far - (s - r), rest - (c - near_one)};
 }
 
 Expr odd(Expr k) { return (k & 1.0) != 0; }
@@ -186,9 +188,10 @@ Expr cos_expr(Expr x) {
 }
 
 Expr tan_expr(Expr x) {
-  return through_f64(x, [](const Quadrant& q, const SinCos& sc, Expr wide) {
+  return through_f64(x, [is_f32 = x.is(ElementType::f32)](const Quadrant& q, const SinCos& sc, Expr wide) {
     Expr is_odd = odd(q.k);
-    Expr y = select(is_odd, -sc.cos, sc.sin) / select(is_odd, sc.sin, sc.cos);
+    Expr above = select(is_odd, -sc.cos, sc.sin), below = select(is_odd, sc.sin, sc.cos), y = above / below;
+    if (!is_f32) y = y + fma_of(-y, select(is_odd, sc.sin_lo, sc.cos_lo), select(is_odd, -sc.cos_lo, sc.sin_lo)) / below;
     return select(wide == 0, wide, y);
   });
 }
