@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <unordered_map>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "backends/loops/lower.h"
+#include "backends/cpu/steps.h"
 
 namespace hloc::cpu {
 namespace {
@@ -62,31 +62,22 @@ Function piece_function(const Machine& machine) {
 }
 
 struct KernelFacts {
-  std::string symbol;
   int64_t pieces = 1, scratch_bytes = 0;
 };
 
-void collect_kernels(const plan::Block& block, std::vector<NamedKernel>& out) {
-  for (const plan::Step& step : block) {
-    if (auto* kernel = std::get_if<plan::KernelStep>(&step.what)) {
-      out.push_back({fmt::format("k{}", out.size()), kernel});
-    } else if (auto* loop = std::get_if<plan::WhileStep>(&step.what)) {
-      collect_kernels(loop->condition, out);
-      collect_kernels(loop->body, out);
-    } else if (auto* branch = std::get_if<plan::BranchStep>(&step.what)) {
-      for (const plan::Block& b : branch->branches) collect_kernels(b, out);
-    }
-  }
-}
-
-size_t most_buffers(const plan::Block& block) {
+size_t most_buffers(const CpuProgram& program) {
   size_t most = 0;
-  for (const plan::Step& step : block) {
-    if (auto* k = std::get_if<plan::KernelStep>(&step.what)) most = std::max(most, k->inputs.size() + k->outputs.size());
-    if (auto* h = std::get_if<plan::HostStep>(&step.what)) most = std::max(most, h->inputs.size() + h->outputs.size());
-    if (auto* w = std::get_if<plan::WhileStep>(&step.what)) most = std::max({most, most_buffers(w->condition), most_buffers(w->body)});
-    if (auto* c = std::get_if<plan::BranchStep>(&step.what))
-      for (const plan::Block& b : c->branches) most = std::max(most, most_buffers(b));
+  for (const StepKernel& k : program.kernels) most = std::max(most, k.buffers.size());
+  std::vector<const CpuSteps*> open{&program.steps};
+  while (!open.empty()) {
+    const CpuSteps& steps = *open.back();
+    open.pop_back();
+    for (const CpuStep& step : steps) {
+      if (auto* host = std::get_if<const plan::HostStep*>(&step.what)) most = std::max(most, (*host)->inputs.size() + (*host)->outputs.size());
+      if (auto* loop = std::get_if<RunWhile>(&step.what)) open.push_back(&loop->condition), open.push_back(&loop->body);
+      if (auto* branch = std::get_if<RunBranch>(&step.what))
+        for (const CpuSteps& b : branch->branches) open.push_back(&b);
+    }
   }
   return most;
 }
@@ -94,29 +85,31 @@ size_t most_buffers(const plan::Block& block) {
 // Emits the entry: one method per kind of step.
 class EntryBuilder {
  public:
-  EntryBuilder(const plan::Program& program, const Machine& machine, DrivenProgram& out,
-               const std::unordered_map<const plan::KernelStep*, KernelFacts>& kernels)
-      : program_(program), out_(out), kernels_(kernels), b_(entry_, out.entry, machine.vector_bytes) {
+  // `facts`: by number of the kernel.
+  EntryBuilder(const plan::Program& program, const CpuProgram& steps, const Machine& machine, DrivenProgram& out, const std::vector<KernelFacts>& facts)
+      : program_(program), steps_(steps), machine_(machine), out_(out), facts_(facts), b_(entry_, out.entry, machine.vector_bytes) {
     int64_t piece_scratch = 0;
-    for (const auto& [step, facts] : kernels) piece_scratch = std::max(piece_scratch, facts.pieces * aligned(facts.scratch_bytes));
+    for (const KernelFacts& f : facts) piece_scratch = std::max(piece_scratch, f.pieces * aligned(f.scratch_bytes));
     table_at_ = aligned(program.arena_bytes);
-    job_at_ = table_at_ + aligned(static_cast<int64_t>(most_buffers(program.steps) * sizeof(void*)));
+    job_at_ = table_at_ + aligned(static_cast<int64_t>(most_buffers(steps) * sizeof(void*)));
     temp_at_ = job_at_ + aligned(sizeof(Job));
     out_.scratch_bytes = temp_at_ + piece_scratch;
   }
 
-  void build() {
+  Result<void> build() {
     in_ = b_.param(), results_ = b_.param(), scratch_ = b_.param(), context_ = b_.param();
     saved_ = b_.fp_save();
     b_.fp_default();
     status_ = b_.mov(0);
     exit_ = b_.block("exit");
-    block(program_.steps);
+    block(steps_.steps);
+    if (failure_) return *failure_;
     b_.jump(exit_);
     b_.start(exit_);
     b_.fp_restore(saved_);
     b_.ret(status_);
     out_.functions.push_back(std::move(entry_));
+    return {};
   }
 
  private:
@@ -137,28 +130,43 @@ class EntryBuilder {
   }
 
   // The step's buffers as an array of pointers; its address.
-  Reg pointer_table(const std::vector<plan::BufferId>& inputs, const std::vector<plan::BufferId>& outputs) {
+  Reg pointer_table(const std::vector<plan::BufferId>& buffers) {
     Reg table = scratch_at(table_at_);
     int32_t at = 0;
-    for (const auto* list : {&inputs, &outputs}) {
-      for (plan::BufferId id : *list) {
-        b_.store(ElementType::s64, {table, at}, address(id));
-        at += static_cast<int32_t>(sizeof(void*));
-      }
+    for (plan::BufferId id : buffers) {
+      b_.store(ElementType::s64, {table, at}, address(id));
+      at += static_cast<int32_t>(sizeof(void*));
     }
     return table;
   }
 
-  void block(const plan::Block& steps) {
-    for (const plan::Step& step : steps) std::visit([this](const auto& s) { emit(s); }, step.what);
+  void block(const CpuSteps& steps) {
+    for (const CpuStep& step : steps) std::visit([this](const auto& s) { emit(s); }, step.what);
   }
 
-  void emit(const plan::KernelStep& step) {
-    const KernelFacts& facts = kernels_.at(&step);
-    Reg table = pointer_table(step.inputs, step.outputs);
+  // Addresses in the arena share the register of scratch.
+  BufferAddress inline_address(plan::BufferId id) {
+    const plan::Buffer& buffer = program_.buffers[id];
+    int64_t offset = buffer.storage == plan::Storage::arena ? buffer.offset : -1;
+    if (offset >= 0 && offset <= INT32_MAX / 2) return {scratch_, static_cast<int32_t>(offset)};
+    return {address(id), 0};
+  }
+
+  void emit_inside(const StepKernel& kernel) {
+    std::vector<BufferAddress> buffers;
+    for (plan::BufferId id : kernel.buffers) buffers.push_back(inline_address(id));
+    auto done = emit_inline(b_, kernel.kernel, machine_, buffers, scratch_at(temp_at_));
+    if (!done && !failure_) failure_ = done.error();
+  }
+
+  void emit(const RunKernel& run) {
+    const StepKernel& kernel = steps_.kernels[run.kernel];
+    if (kernel.is_inline) return emit_inside(kernel);
+    const KernelFacts& facts = facts_[run.kernel];
+    Reg table = pointer_table(kernel.buffers);
     Reg temp = scratch_at(temp_at_);
     if (facts.pieces == 1) {
-      b_.call(facts.symbol, {table, temp, b_.mov(0), b_.mov(1)}, false);
+      b_.call(kernel.symbol, {table, temp, b_.mov(0), b_.mov(1)}, false);
       return;
     }
     machine::BlockId have_context = b_.block("context"), parallel = b_.block("parallel"), serial = b_.block("serial"), after = b_.block("after");
@@ -169,22 +177,24 @@ class EntryBuilder {
     b_.start(parallel);
     Reg job = scratch_at(job_at_);
     auto set = [&](size_t offset, Reg value) { b_.store(ElementType::s64, {job, static_cast<int32_t>(offset)}, value); };
-    set(offsetof(Job, kernel), b_.address_of(facts.symbol));
+    set(offsetof(Job, kernel), b_.address_of(kernel.symbol));
     set(offsetof(Job, buffers), table);
     set(offsetof(Job, scratch), temp);
     set(offsetof(Job, scratch_per_piece), b_.mov(aligned(facts.scratch_bytes)));
     b_.call(parallel_for, {context_, b_.mov(facts.pieces), b_.address_of(piece_symbol), job}, false);
     b_.jump(after);
     b_.start(serial);
-    b_.call(facts.symbol, {table, temp, b_.mov(0), b_.mov(facts.pieces)}, false);
+    b_.call(kernel.symbol, {table, temp, b_.mov(0), b_.mov(facts.pieces)}, false);
     b_.jump(after);
     b_.start(after);
   }
 
-  void emit(const plan::HostStep& step) {
+  void emit(const plan::HostStep* step) {
     auto number = static_cast<int64_t>(out_.host_steps.size());
-    out_.host_steps.push_back(&step);
-    Reg table = pointer_table(step.inputs, step.outputs);
+    out_.host_steps.push_back(step);
+    std::vector<plan::BufferId> buffers = step->inputs;
+    buffers.insert(buffers.end(), step->outputs.begin(), step->outputs.end());
+    Reg table = pointer_table(buffers);
     Reg callback = b_.load(ElementType::s64, {context_, static_cast<int32_t>(offsetof(JitContext, host_step))});
     Reg status = b_.extend(ElementType::s32, b_.call(callback, {context_, b_.mov(number), table}));
     b_.mov(status, status_);
@@ -193,9 +203,9 @@ class EntryBuilder {
     b_.start(next);
   }
 
-  void emit(const plan::CopyStep& step) {
-    int64_t bytes = program_.buffers[step.from].bytes();
-    Reg to = address(step.to), from = address(step.from);
+  void emit(const plan::CopyStep* step) {
+    int64_t bytes = program_.buffers[step->from].bytes();
+    Reg to = address(step->to), from = address(step->from);
     for (auto [size, type] : {std::pair{1, ElementType::u8}, {2, ElementType::u16}, {4, ElementType::u32}, {8, ElementType::u64}}) {
       if (bytes != size) continue;
       b_.store(type, {to}, b_.load(type, {from}));
@@ -204,19 +214,21 @@ class EntryBuilder {
     if (bytes > 0) b_.call(copy_symbol, {to, from, b_.mov(bytes)}, false);
   }
 
-  void emit(const plan::WhileStep& step) {
+  void emit(const RunWhile& step) {
     machine::BlockId test = b_.block("while"), body = b_.block("body"), after = b_.block("while_done");
+    auto branch = [&] { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, body, after); };
     b_.jump(test);
     b_.start(test);
     block(step.condition);
-    b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, body, after);
+    branch();
     b_.start(body);
     block(step.body);
-    b_.jump(test);
+    if (step.tests_at_end) branch();
+    else b_.jump(test);
     b_.start(after);
   }
 
-  void emit(const plan::BranchStep& step) {
+  void emit(const RunBranch& step) {
     machine::BlockId after = b_.block("join");
     bool by_pred = program_.buffers[step.selector].type.element() == ElementType::pred;
     Reg selector = b_.load(by_pred ? ElementType::u8 : ElementType::s32, {address(step.selector)});
@@ -238,40 +250,41 @@ class EntryBuilder {
   }
 
   const plan::Program& program_;
+  const CpuProgram& steps_;
+  const Machine& machine_;
   DrivenProgram& out_;
-  const std::unordered_map<const plan::KernelStep*, KernelFacts>& kernels_;
+  const std::vector<KernelFacts>& facts_;
   Function entry_;
   Builder b_;
   Reg in_, results_, scratch_, context_, saved_, status_;
   machine::BlockId exit_ = 0;
   int64_t table_at_ = 0, job_at_ = 0, temp_at_ = 0;
+  std::optional<Diagnostic> failure_;  // the first kernel that cannot be lowered
 };
 
 }  // namespace
 
-std::vector<NamedKernel> kernels_of(const plan::Program& program) {
-  std::vector<NamedKernel> out;
-  collect_kernels(program.steps, out);
-  return out;
-}
-
 Result<DrivenProgram> compile_program(const plan::Program& program, const Machine& machine, std::string_view entry) {
   DrivenProgram out;
   out.entry = entry;
-  std::unordered_map<const plan::KernelStep*, KernelFacts> kernels;
-  for (const NamedKernel& named : kernels_of(program)) {
-    auto kernel = loops::make_kernel(named.step->fusion, named.symbol, named.step->in_place);
-    if (!kernel) return kernel.error();
-    auto compiled = compile_kernel(*kernel, machine, named.symbol);
+  auto steps = cpu_program(program);
+  if (!steps) return steps.error();
+  std::vector<KernelFacts> facts;
+  for (const StepKernel& kernel : steps->kernels) {
+    if (kernel.is_inline) {
+      facts.push_back({1, local_bytes(kernel.kernel)});
+      continue;
+    }
+    auto compiled = compile_kernel(kernel.kernel, machine, kernel.symbol);
     if (!compiled) return compiled.error();
-    kernels[named.step] = {named.symbol, compiled->pieces, compiled->scratch_bytes};
+    facts.push_back({compiled->pieces, compiled->scratch_bytes});
     out.functions.push_back(std::move(compiled->function));
   }
   for (size_t i = 0; i < program.constants.size(); ++i)
     out.constants.push_back({fmt::format("c{}", i), 64, program.constants[i].bytes()});
   out.functions.push_back(copy_function(machine));
   out.functions.push_back(piece_function(machine));
-  EntryBuilder(program, machine, out, kernels).build();
+  if (auto ok = EntryBuilder(program, *steps, machine, out, facts).build(); !ok) return ok.error();
   return out;
 }
 

@@ -1,4 +1,5 @@
-// From a plan to one object: a machine function per kernel and the entry that runs the steps.
+// From a plan to one object: a machine function for each kernel that is not inside the entry, and the entry, which runs the
+// steps (see steps.h).
 //
 // The entry is
 //
@@ -38,13 +39,6 @@ struct DrivenProgram {
   std::string entry;
   int64_t scratch_bytes = 0;
 };
-
-// Every kernel in the tree as loop IR, in program order, with its symbol.
-struct NamedKernel {
-  std::string symbol;
-  const plan::KernelStep* step = nullptr;
-};
-std::vector<NamedKernel> kernels_of(const plan::Program& program);
 
 Result<DrivenProgram> compile_program(const plan::Program& program, const Machine& machine, std::string_view entry);
 

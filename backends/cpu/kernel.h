@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "backends/cpu/machine/machine.h"
@@ -36,5 +37,24 @@ struct CompiledKernel {
 // `kernel` has been verified and legalised. An error of kind `target` when it holds what this backend can't lower (then
 // `supports` is wrong: the planner must not have made it).
 Result<CompiledKernel> compile_kernel(const loops::Kernel& kernel, const Machine& machine, std::string name);
+
+// ---- Kernels inside other functions ----
+
+// Statements that the kernel executes, up to INT64_MAX / 2; how many pieces it has; bytes of its local buffers.
+int64_t statements_run(const loops::Kernel& kernel);
+int64_t piece_count(const loops::Kernel& kernel);
+int64_t local_bytes(const loops::Kernel& kernel);
+
+// Contractions have code of their own and stay functions.
+bool can_inline(const loops::Kernel& kernel);
+
+struct BufferAddress {
+  machine::Reg base;
+  int32_t offset = 0;
+};
+
+// Appends all pieces of the kernel to a function. `buffers` as for the function of the kernel; `scratch` has local_bytes.
+Result<void> emit_inline(machine::Builder& builder, const loops::Kernel& kernel, const Machine& machine, std::span<const BufferAddress> buffers,
+                         machine::Reg scratch);
 
 }  // namespace hloc::cpu

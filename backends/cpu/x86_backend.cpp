@@ -7,6 +7,7 @@
 #include "backends/cpu/aot/header.h"
 #include "backends/cpu/driver.h"
 #include "backends/cpu/jit.h"
+#include "backends/cpu/steps.h"
 #include "backends/cpu/x86/x86.h"
 #include "backends/loops/lower.h"
 #include "ir/support/source.h"
@@ -104,12 +105,10 @@ Result<ObjectFile> object_x86(const Job& job, std::string_view symbol) {
 
 // Text of the kernels, one after the other.
 Result<std::string> emit_loops(const Job& job) {
+  auto program = cpu::cpu_program(*job.plan);
+  if (!program) return program.error();
   std::string out;
-  for (const cpu::NamedKernel& named : cpu::kernels_of(*job.plan)) {
-    auto kernel = loops::make_kernel(named.step->fusion, named.symbol, named.step->in_place);
-    if (!kernel) return kernel.error();
-    out += loops::print(*kernel) + "\n";
-  }
+  for (const cpu::StepKernel& kernel : program->kernels) out += loops::print(kernel.kernel) + "\n";
   return out;
 }
 

@@ -134,8 +134,10 @@ class UnusedRemover {
 
 Kernel legalise(const Kernel& kernel) {
   Kernel out = Legaliser(kernel).run();
-  UnusedRemover(out).block(out.body);
+  remove_unused(out);
   return out;
 }
+
+void remove_unused(Kernel& kernel) { UnusedRemover(kernel).block(kernel.body); }
 
 }  // namespace hloc::loops

@@ -11,4 +11,7 @@ ValueId legal_compute(KernelBuilder& b, ScalarOp op, Predicate predicate, std::s
 // Whether an operation with these types is left by `legalise`.
 bool is_legal(ScalarOp op, ElementType operand, ElementType result);
 
+// Drops statements whose results nobody uses.
+void remove_unused(Kernel& kernel);
+
 }  // namespace hloc::loops

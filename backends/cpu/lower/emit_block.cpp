@@ -213,7 +213,7 @@ void BlockEmitter::emit_derive(const loops::Derive& d) {
 
 Reg BlockEmitter::pointer_for(const PointerKey& key) {
   const auto& [buffer, terms] = key;
-  if (terms.empty()) return buffers_[buffer];
+  if (terms.empty()) return buffers_[buffer].base;
   if (auto it = pointers_.find(key); it != pointers_.end()) return it->second;
   auto deepest = std::max_element(terms.begin(), terms.end(), [this](const auto& a, const auto& b) { return indices_[a.first].depth < indices_[b.first].depth; });
   PointerKey rest = key;
@@ -236,7 +236,7 @@ Reg BlockEmitter::pointer_for(const PointerKey& key) {
 
 Address BlockEmitter::address_of(const loops::Access& access, int lane) {
   int64_t size = byte_width(kernel_.buffers[access.buffer].element);
-  int64_t disp = access.offset.base * size;
+  int64_t disp = access.offset.base * size + buffers_[access.buffer].offset;
   PointerKey key{access.buffer, {}};
   std::vector<std::pair<Reg, int64_t>> of_lanes, loose;  // registers that change too often to keep their pointers
   for (const Term& term : access.offset.terms) {

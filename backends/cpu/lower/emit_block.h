@@ -1,7 +1,7 @@
 // Statements of loop IR to machine IR, one iteration or one vector of iterations at a time.
 //
 // The emitter keeps, for the point where code is being appended, what every name of the kernel is:
-//   buffers       a general register with the address of element 0
+//   buffers       a general register plus a constant: the address of element 0
 //   indices       a general register plus a constant; derived indices that differ between lanes are made lane by lane
 //   values        a vector register with `lanes` elements, or for pred a mask; values from outside of a vector loop are
 //                 scalars (1 lane) there, repeated to all lanes once before the loop
@@ -44,7 +44,8 @@ class BlockEmitter {
   machine::Builder& builder() { return b_; }
   const Machine& machine() const { return machine_; }
 
-  void bind_buffer(loops::BufferId buffer, Reg address) { buffers_[buffer] = address; }
+  // Element 0 of the buffer is at `address` + `offset` bytes.
+  void bind_buffer(loops::BufferId buffer, Reg address, int32_t offset = 0) { buffers_[buffer] = {address, offset}; }
   // The index is `reg` + `offset` from here on. Loops that are entered later are deeper.
   void bind_index(loops::IndexId index, Reg reg, int64_t offset = 0);
   void unbind_index(loops::IndexId index);
@@ -177,7 +178,7 @@ class BlockEmitter {
   const loops::Kernel& kernel_;
   machine::Builder& b_;
   const Machine& machine_;
-  std::vector<Reg> buffers_;
+  std::vector<BufferAddress> buffers_;
   std::vector<BoundIndex> indices_;
   std::vector<Held> values_, wide_;  // wide_: outer scalars repeated to the lanes of the vector loop around
   std::vector<HeldAccumulator> accumulators_;

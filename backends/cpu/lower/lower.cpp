@@ -127,6 +127,8 @@ int64_t contract_count(const loops::Kernel& kernel) {
   return std::count_if(kernel.body.begin(), kernel.body.end(), [](const loops::Statement& s) { return s.as<loops::Contract>() != nullptr; });
 }
 
+int64_t local_size(const loops::Buffer& b) { return (b.count * byte_width(b.element) + 63) / 64 * 64; }
+
 // Local buffers follow each other in scratch. Returns the bytes used.
 int64_t bind_locals(BlockEmitter& emitter, const loops::Kernel& kernel, Reg scratch) {
   int64_t at = 0;
@@ -134,12 +136,51 @@ int64_t bind_locals(BlockEmitter& emitter, const loops::Kernel& kernel, Reg scra
     const loops::Buffer& b = kernel.buffers[i];
     if (b.role != loops::BufferRole::local) continue;
     emitter.bind_buffer(static_cast<loops::BufferId>(i), emitter.builder().add(scratch, at));
-    at += (b.count * byte_width(b.element) + 63) / 64 * 64;
+    at += local_size(b);
   }
   return at;
 }
 
 }  // namespace
+
+int64_t statements_run(const loops::Kernel& kernel) {
+  int64_t sum = 0;
+  for (const loops::Statement& s : kernel.body) {
+    auto* loop = s.as<loops::Loop>();
+    sum = std::min(INT64_MAX / 2, sum + (loop ? work_of(*loop) : 1));
+  }
+  return sum;
+}
+
+int64_t piece_count(const loops::Kernel& kernel) { return cut(kernel).count; }
+
+bool can_inline(const loops::Kernel& kernel) {
+  bool good = true;
+  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) { good &= !s.as<loops::Contract>(); });
+  return good;
+}
+
+int64_t local_bytes(const loops::Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const loops::Buffer& b : kernel.buffers)
+    if (b.role == loops::BufferRole::local) bytes += local_size(b);
+  return bytes;
+}
+
+Result<void> emit_inline(machine::Builder& b, const loops::Kernel& kernel, const Machine& machine, std::span<const BufferAddress> buffers,
+                         Reg scratch) {
+  BlockEmitter emitter(kernel, b, machine);
+  size_t next = 0;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    if (kernel.buffers[i].role == loops::BufferRole::local) continue;
+    emitter.bind_buffer(static_cast<loops::BufferId>(i), buffers[next].base, buffers[next].offset);
+    ++next;
+  }
+  bind_locals(emitter, kernel, scratch);
+  emitter.emit(kernel.body);
+  if (emitter.failure) return *emitter.failure;
+  return {};
+}
 
 Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machine& machine, std::string name) {
   const loops::Kernel kernel = expand_contractions(written, machine);

@@ -1,0 +1,27 @@
+// Memory of a kernel that registers can replace. The kernel's buffers may overlap: `overlaps[b]` lists the others that
+// have a byte in common with b (nothing for buffers beyond the list).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backends/loops/loops.h"
+
+namespace hloc::loops {
+
+using Overlaps = std::vector<std::vector<BufferId>>;
+
+// Loops of a few iterations in the kernel's own block become statements.
+void unroll_short_loops(Kernel& kernel);
+
+// Loops of the kernel's own block that follow one another, run equally often and depend on each other only within an
+// iteration become one.
+void join_loops(Kernel& kernel, const Overlaps& overlaps);
+
+// Loads of what is known to have been stored or loaded there become the value.
+void forward_stores(Kernel& kernel, const Overlaps& overlaps);
+
+// Stores to buffers that the kernel does not read and that `is_read_later` (by buffer) says false of go.
+void remove_dead_stores(Kernel& kernel, const Overlaps& overlaps, const std::vector<bool>& is_read_later);
+
+}  // namespace hloc::loops
