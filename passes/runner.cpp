@@ -10,6 +10,7 @@
 #include "passes/fold.h"
 #include "passes/fusion/fuse.h"
 #include "passes/pass.h"
+#include "passes/ranges.h"
 #include "passes/schedule.h"
 #include "passes/simplify.h"
 #include "passes/while_loops.h"
@@ -22,6 +23,7 @@ const Pass* const compile_pipeline[] = {
     &inline_pass,     // one computation per control structure
     &canonical_pass,  // dead and common code go
     &while_pass,      // loops carry only what they need
+    &ranges_pass,     // what their counters may be decides comparisons
     &inline_pass,     // loops that run once, and branches that are known now
     &fold_pass,       // what is known is computed now
     &simplify_pass,   // rewrite rules to a fixed point
@@ -58,7 +60,7 @@ Result<ir::ModuleRef> run_one(const ir::ModuleRef& module, const Pass& pass, Pas
 
 std::span<const Pass> all_passes() {
   static const Pass known[] = {canonical_pass, fold_pass,     fuse_pass, inline_pass,
-                               schedule_pass,  simplify_pass, while_pass};
+                               ranges_pass,    schedule_pass, simplify_pass, while_pass};
   return known;
 }
 std::span<const Pass* const> pipeline() { return compile_pipeline; }

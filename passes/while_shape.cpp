@@ -37,17 +37,6 @@ std::optional<int64_t> known_int(const WhileShape& shape, const std::vector<Valu
   return uniform_int(v);
 }
 
-// The constant that the body adds to carry `i` in each round.
-std::optional<int64_t> step_of(const WhileShape& shape, const std::vector<Value>& initial, size_t i) {
-  Value next = shape.next(i);
-  if (next->op != Op::Add && next->op != Op::Subtract) return std::nullopt;
-  bool first = carry_of(next->operand(0)) == i, second = next->op == Op::Add && carry_of(next->operand(1)) == i;
-  if (!first && !second) return std::nullopt;
-  std::optional<int64_t> step = known_int(shape, initial, next->operand(first ? 1 : 0));
-  if (!step || next->op == Op::Add) return step;
-  return *step == INT64_MIN ? std::nullopt : std::optional(-*step);
-}
-
 ir::Direction mirrored(ir::Direction d) {
   switch (d) {
     case ir::Direction::LT: return ir::Direction::GT;
@@ -85,35 +74,51 @@ std::optional<WhileShape> while_shape(Value loop, const Computation* condition, 
   return condition->parameters()[0]->type == state ? std::optional(shape) : std::nullopt;
 }
 
+std::optional<int64_t> step_of(const WhileShape& shape, const std::vector<Value>& initial, size_t i) {
+  Value next = shape.next(i);
+  if (next->op != Op::Add && next->op != Op::Subtract) return std::nullopt;
+  bool first = carry_of(next->operand(0)) == i, second = next->op == Op::Add && carry_of(next->operand(1)) == i;
+  if (!first && !second) return std::nullopt;
+  std::optional<int64_t> step = known_int(shape, initial, next->operand(first ? 1 : 0));
+  if (!step || next->op == Op::Add) return step;
+  return *step == INT64_MIN ? std::nullopt : std::optional(-*step);
+}
+
+std::optional<LoopLimit> loop_limit(const WhileShape& shape) {
+  Value test = shape.condition->root();
+  if (test->op != Op::Compare) return std::nullopt;
+  ir::Direction direction = test->as<ir::CompareAttr>().direction;
+  for (size_t side : {0, 1}) {
+    Value limit = test->operand(1 - side);
+    std::optional<size_t> i = carry_of(test->operand(side)), other = carry_of(limit);
+    if (!i || shape.is_invariant(*i) || !(other ? shape.is_invariant(*other) : uniform_int(limit).has_value())) continue;
+    return LoopLimit{*i, limit, side == 0 ? direction : mirrored(direction)};
+  }
+  return std::nullopt;
+}
+
 std::optional<int64_t> trip_count(const WhileShape& shape, const std::vector<Value>& initial) {
   Value test = shape.condition->root();
   if (std::optional<int64_t> always = uniform_int(test)) return *always == 0 ? std::optional<int64_t>(0) : std::nullopt;
-  if (test->op != Op::Compare) return std::nullopt;
-  ir::Direction direction = test->as<ir::CompareAttr>().direction;
-  std::optional<size_t> i = carry_of(test->operand(0));
-  std::optional<int64_t> limit = known_int(shape, initial, test->operand(1));
-  if (!i || !limit) {
-    i = carry_of(test->operand(1));
-    limit = known_int(shape, initial, test->operand(0));
-    direction = mirrored(direction);
-  }
-  if (!i || !limit || !initial[*i] || shape.is_invariant(*i)) return std::nullopt;
-  std::optional<int64_t> from = uniform_int(initial[*i]), step = step_of(shape, initial, *i);
-  ElementType element = initial[*i]->type.element();
-  if (!from || !step || !is_integer(element)) return std::nullopt;
+  std::optional<LoopLimit> bound = loop_limit(shape);
+  if (!bound || !initial[bound->carry]) return std::nullopt;
+  std::optional<int64_t> limit = known_int(shape, initial, bound->value), from = uniform_int(initial[bound->carry]);
+  std::optional<int64_t> step = step_of(shape, initial, bound->carry);
+  ElementType element = initial[bound->carry]->type.element();
+  if (!limit || !from || !step || !is_integer(element)) return std::nullopt;
   int bits = bit_width(element) - (is_signed_integer(element) ? 1 : 0);
   int64_t highest = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
   int64_t lowest = is_signed_integer(element) ? -highest - 1 : 0;
-  switch (direction) {
+  switch (bound->direction) {
     case ir::Direction::LT: return rounds_below(*from, *limit, *step, highest);
     case ir::Direction::LE:
       return *limit == INT64_MAX ? std::nullopt : rounds_below(*from, *limit + 1, *step, highest);
     case ir::Direction::GT:
     case ir::Direction::GE: {
       // Counting down is counting up with all signs turned.
-      int64_t to = direction == ir::Direction::GE ? *limit : *limit == INT64_MAX ? *limit : *limit + 1;
+      int64_t to = bound->direction == ir::Direction::GE ? *limit : *limit == INT64_MAX ? *limit : *limit + 1;
       if (*from == INT64_MIN || to == INT64_MIN || *step == INT64_MIN || lowest == INT64_MIN) return std::nullopt;
-      if (direction == ir::Direction::GT && *limit == INT64_MAX) return 0;
+      if (bound->direction == ir::Direction::GT && *limit == INT64_MAX) return 0;
       return rounds_below(-*from, -to + 1, -*step, -lowest);
     }
     case ir::Direction::NE: {

@@ -26,6 +26,17 @@ std::optional<size_t> carry_of(ir::Value v);
 // Null unless both computations see the state only element by element.
 std::optional<WhileShape> while_shape(ir::Value loop, const ir::Computation* condition, const ir::Computation* body);
 
+// What the condition compares: a carry that changes, on the left, with a number or a carry that never changes.
+struct LoopLimit {
+  size_t carry = 0;
+  ir::Value value = nullptr;  // of the condition
+  ir::Direction direction = ir::Direction::LT;
+};
+std::optional<LoopLimit> loop_limit(const WhileShape& shape);
+
+// The number that the body adds to carry `i` in each round; `initial` as below.
+std::optional<int64_t> step_of(const WhileShape& shape, const std::vector<ir::Value>& initial, size_t i);
+
 // How often the body runs: known when the condition compares a carry with a constant and the body adds a constant to it.
 // `initial` gives the first value of a carry as a scalar constant, or null.
 std::optional<int64_t> trip_count(const WhileShape& shape, const std::vector<ir::Value>& initial);

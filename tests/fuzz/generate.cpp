@@ -398,11 +398,21 @@ class Generator {
     }
   }
 
-  // for (i = 0; i < n; ++i), over some carries: changing, unchanging, constant, never read.
+  // What frontends make of an index into `size` elements, negative ones counting from the end; and its neighbour, kept inside.
+  void use_index(const std::string& i, int64_t size) {
+    Operand zero = emit("s32", {}, "constant(0)"), n = emit("s32", {}, fmt::format("constant({})", size));
+    Operand negative = emit("pred", {}, fmt::format("compare({}, {}), direction={}", i, zero.name, r_.chance(80) ? "LT" : "LE"));
+    Operand wrapped = emit("s32", {}, fmt::format("add({}, {})", i, n.name));
+    Operand at = emit("s32", {}, fmt::format("select({}, {}, {})", negative.name, wrapped.name, i));
+    emit("s32", {}, fmt::format("{}({}, {})", r_.chance(50) ? "minimum" : "remainder", at.name, n.name));
+  }
+
+  // for (i = 0; i < n; ++i), up or down, over some carries: changing, unchanging, constant, never read.
   void loop() {
     if (depth_ >= 2) return;
     int id = next_++;
-    Operand start = emit("s32", {}, fmt::format("constant({})", r_.below(3)));
+    bool down = r_.chance(30);
+    Operand start = emit("s32", {}, fmt::format("constant({})", static_cast<int64_t>(r_.below(5)) - (down ? 0 : 2)));
     std::vector<Operand> carries{start};
     for (uint64_t i = 1 + r_.below(4); i-- > 0;) carries.push_back(r_.chance(20) ? constant(type()) : any());
     std::string types, initial;
@@ -417,7 +427,8 @@ class Generator {
       body.body_ += fmt::format("  {} = {} get-tuple-element(t), index={}\n", element.name, shape_text(element), i);
       body.pool_.push_back(element);
     }
-    body.body_ += fmt::format("  one = s32[] constant({})\n  i = s32[] add(e0, one)\n", 1 + r_.below(2));
+    body.body_ += fmt::format("  one = s32[] constant({})\n  i = s32[] {}(e0, one)\n", 1 + r_.below(2), down ? "subtract" : "add");
+    if (r_.chance(40)) body.use_index(r_.chance(80) ? "e0" : "i", 3 + static_cast<int64_t>(r_.below(4)));
     body.some_steps();
     std::string next = "i";
     for (size_t i = 1; i < carries.size(); ++i)
@@ -425,7 +436,8 @@ class Generator {
     take_over(body, fmt::format("body{0} {{\n  t = ({1}) parameter(0)\n{2}  ROOT r = ({1}) tuple({3})\n}}\n\n"
                                 "cond{0} {{\n  t = ({1}) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n  n = s32[] constant({4})\n"
                                 "  ROOT c = pred[] compare(i, n), direction={5}\n}}\n\n",
-                                id, types, body.body_, next, r_.below(6), r_.chance(80) ? "LT" : "LE"));
+                                id, types, body.body_, next, static_cast<int64_t>(r_.below(6)) - (down ? 3 : 0),
+                                r_.chance(80) ? (down ? "GT" : "LT") : (down ? "GE" : "LE")));
     body_ += fmt::format("  init{0} = ({1}) tuple({2})\n  loop{0} = ({1}) while(init{0}), condition=cond{0}, body=body{0}\n", id, types, initial);
     for (size_t i = 0; i < carries.size(); ++i)
       if (r_.chance(60)) emit(carries[i].type, carries[i].dims, fmt::format("get-tuple-element(loop{}), index={}", id, i));
