@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/support/hash.h"
+
 namespace hloc::passes {
 namespace {
 
@@ -18,9 +20,22 @@ Domain inner_domain(const Domain& at, size_t rank) {
   Domain d;
   d.group = at.group;
   d.stage = at.stage;
+  d.share = at.share;
   d.loops.assign(rank, Domain::no_loop);
   return d;
 }
+
+bool is_moved(const Domain& d) {
+  return d.warp != 0 || std::ranges::any_of(d.shifts, [](int64_t s) { return s != 0; });
+}
+
+// All that moves positions at `at`, and something more, in one number; 0 where nothing does.
+uint64_t warped(const Domain& at, uint64_t more) {
+  uint64_t warp = combine(at.warp, more);
+  for (int64_t s : at.shifts) warp = combine(warp, static_cast<uint64_t>(s));
+  return warp;
+}
+uint64_t warp_of(const Domain& at) { return is_moved(at) ? warped(at, 0) : 0; }
 
 Domain closed_domain(const Domain& at, Type operand) {
   Domain d = inner_domain(at, operand.is_array() ? operand->dims.size() : 0);
@@ -28,14 +43,44 @@ Domain closed_domain(const Domain& at, Type operand) {
   return d;
 }
 
-Domain map_domain(Value user, const Domain& at, Type operand) {
+// Moves the positions of dimension `i`, of the operand at `position` of a map.
+void move_positions(Value user, size_t position, const Domain& at, size_t i, Domain& d) {
+  int64_t& shift = d.shifts[i];
+  auto dim = static_cast<int64_t>(i);
+  if (user->op == Op::Slice) {
+    const auto& attr = user->as<ir::SliceAttr>();
+    shift = shift * attr.stride[i] + attr.start[i];
+    if (attr.stride[i] != 1) d.warp = combine(d.warp, combine(i + 1, static_cast<uint64_t>(attr.stride[i])));
+  } else if (user->op == Op::Pad) {
+    const auto& attr = user->as<ir::PadAttr>();
+    shift -= attr.low[i];
+    if (attr.interior[i] != 0) d.warp = warped(at, combine(user->id, i));
+  } else if (user->op == Op::Concatenate && user->as<ir::DimsAttr>().dims[0] == dim) {
+    for (size_t k = 0; k < position; ++k) shift -= user->operand(k)->type.dim(dim);
+  } else if (user->op == Op::Reverse && std::ranges::find(user->as<ir::DimsAttr>().dims, dim) != user->as<ir::DimsAttr>().dims.end()) {
+    shift = user->type.dim(dim) - 1 - shift;
+    d.warp = combine(d.warp, combine(i + 1, ~uint64_t{0}));
+  }
+}
+
+Domain map_domain(Value user, size_t position, const Domain& at, Type operand) {
   Domain d = inner_domain(at, operand->dims.size());
+  d.warp = user->op == Op::DynamicSlice || user->op == Op::DynamicUpdateSlice ? warped(at, user->id + 1) : at.warp;
+  if (is_moved(at) || (user->op != Op::Broadcast && user->op != Op::Transpose)) d.shifts.assign(d.loops.size(), 0);
+  if (user->op == Op::Concatenate || user->op == Op::Pad) {
+    double whole = static_cast<double>(user->type.count());
+    d.share = whole > 0 ? std::min(1.0, at.share * static_cast<double>(operand.count()) / whole) : at.share;
+  }
   for (size_t i = 0; i < d.loops.size(); ++i) {
     size_t result = i;
     if (user->op == Op::Broadcast) result = static_cast<size_t>(user->as<ir::BroadcastAttr>().dims[i]);
     size_t to = i;
     if (user->op == Op::Transpose) to = static_cast<size_t>(user->as<ir::DimsAttr>().dims[i]);
-    if (operand->dims[to].size != 1) d.loops[to] = at.loops[result];
+    if (operand->dims[to].size == 1) continue;
+    d.loops[to] = at.loops[result];
+    if (d.shifts.empty()) continue;
+    d.shifts[to] = at.shift(result);
+    move_positions(user, position, at, to, d);
   }
   return d;
 }
@@ -48,6 +93,7 @@ Domain reshape_domain(Value user, const Domain& at, const GroupLoops& loops) {
   for (size_t i = 0; i < merged->size(); ++i)
     for (int64_t r : (*merged)[i]) d.loops[i] = loops.inner_of(d.loops[i], at.loops[static_cast<size_t>(r)]);
   d.at_output = at.at_output && same_but_ones(user->type, operand);
+  d.warp = warp_of(at);
   return d;
 }
 
@@ -56,6 +102,7 @@ Domain reduce_domain(Value user, const Domain& at, Type operand, GroupLoops& loo
   const ir::Ints& reduced = user->as<ir::DimsAttr>().dims;
   int32_t around = loops.innermost(at);
   d.stage = at.stage + 1;
+  d.warp = warp_of(at);
   size_t kept = 0, n = 0;
   for (size_t i = 0; i < d.loops.size(); ++i) {
     bool is_reduced = std::ranges::find(reduced, static_cast<int64_t>(i)) != reduced.end();
@@ -76,6 +123,7 @@ Domain gather_domain(Value user, size_t position, const Domain& at, const GroupL
     if (!contains(attr.offset_dims, i)) batch.push_back(at.loops[i]), starts = loops.inner_of(starts, at.loops[i]);
   Type operand = user->operand(position)->type;
   Domain d = inner_domain(at, operand->dims.size());
+  d.warp = warped(at, combine(user->id, position));
   size_t next = 0;
   if (position == 1) {
     for (size_t i = 0; i < d.loops.size(); ++i)
@@ -160,9 +208,16 @@ bool same_but_ones(Type a, Type b) {
   }
 }
 
-bool Domain::same_place(const Domain& other) const {
+bool Domain::same_loops(const Domain& other) const {
   return group == other.group && loops == other.loops && exact == other.exact && at_output == other.at_output &&
          contracted == other.contracted && closed == other.closed;
+}
+
+bool Domain::same_place(const Domain& other) const {
+  if (!same_loops(other) || warp != other.warp) return false;
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (shift(i) != other.shift(i)) return false;
+  return true;
 }
 
 GroupLoops::GroupLoops(Type root) {
@@ -214,12 +269,12 @@ std::optional<Domain> operand_domain(Value user, size_t position, const Domain& 
   switch (index_role(user)) {
     case IndexRole::elementwise: return std::nullopt;
     case IndexRole::map: {
-      Domain d = at.contracted ? closed_domain(at, operand) : map_domain(user, at, operand);
+      Domain d = at.contracted ? closed_domain(at, operand) : map_domain(user, position, at, operand);
       return d;
     }
     case IndexRole::reshape: return reshape_domain(user, at, loops);
     case IndexRole::reduce: return reduce_domain(user, at, operand, loops);
-    case IndexRole::update: return position == 0 ? closed_domain(at, operand) : map_domain(user, at, operand);
+    case IndexRole::update: return position == 0 ? closed_domain(at, operand) : map_domain(user, position, at, operand);
     case IndexRole::contract: {
       Domain d = inner_domain(at, operand->dims.size());
       d.contracted = true;

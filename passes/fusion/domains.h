@@ -15,13 +15,19 @@ struct Domain {
   static constexpr int32_t no_loop = -1;
   uint32_t group = 0;
   std::vector<int32_t> loops;  // by dimension of the value: the innermost loop that its position depends on
+  std::vector<int64_t> shifts; // by dimension: what slices, padding and concatenation add to the position; empty: nothing
+  uint64_t warp = 0;           // of anything else that moves positions: a hash
+  double share = 1;            // of the loops' iterations: a part of a concatenation is made where the loops are in it
   bool exact = false;          // the root's index itself
   bool at_output = false;      // as `exact`, up to dimensions of size 1: one element for each of the root's
   bool contracted = false;     // an operand of a dot
   bool closed = false;         // an operand that must be read from memory
   uint32_t stage = 0;          // how many rounds over the group's inner loops must follow: see GroupLoops
 
-  // Whether it is the same place in the loops; stages are not compared.
+  int64_t shift(size_t dim) const { return shifts.empty() ? 0 : shifts[dim]; }
+  // Whether both are in the same loops, of whatever stage, perhaps moved against each other …
+  bool same_loops(const Domain& other) const;
+  // … and whether they are one place there.
   bool same_place(const Domain& other) const;
 };
 
@@ -60,7 +66,7 @@ class GroupLoops {
   // The loops around the loop and itself, outermost first.
   std::vector<int32_t> path(int32_t loop) const;
   double iterations(int32_t loop) const { return loop < 0 ? 1.0 : loops_[static_cast<size_t>(loop)].iterations; }
-  double evaluations(const Domain& domain) const { return iterations(innermost(domain)); }
+  double evaluations(const Domain& domain) const { return iterations(innermost(domain)) * domain.share; }
   double root_iterations() const { return root_iterations_; }
   // Takes over another group's loops, over the same root; by their numbers there, the numbers here.
   std::vector<int32_t> absorb(const GroupLoops& other);

@@ -152,7 +152,9 @@ std::optional<ir::Ints> FusionPlanner::row_dims(Value v, const OpenGroup& group,
     auto follows = [&](const Use& use) {
       const Domain& d = domains_[use.domain];
       auto path = group.loops.path(group.loops.innermost(d));
-      return path.size() > row.size() && path[row.size()] == loop && d.loops[static_cast<size_t>(dim)] == loop;
+      auto i = static_cast<size_t>(dim);
+      bool same_rows = d.warp == first.warp && d.shift(i) == first.shift(i);
+      return same_rows && path.size() > row.size() && path[row.size()] == loop && d.loops[i] == loop;
     };
     if (dim == std::ssize(first.loops) || !std::ranges::all_of(uses, follows)) break;
     row.push_back(dim);
@@ -235,7 +237,7 @@ const char* FusionPlanner::merge_refusal(uint32_t a, uint32_t b, std::span<const
     d.group = a;
     for (int32_t& loop : d.loops)
       if (loop >= 0) loop = there[static_cast<size_t>(loop)];
-    meets |= std::ranges::any_of(uses_a, [&](const Use& other) { return domains_[other.domain].same_place(d); });
+    meets |= std::ranges::any_of(uses_a, [&](const Use& other) { return domains_[other.domain].same_loops(d); });
   }
   if (!meets) return "they read it in different places";
   if (reaches(first.outputs, b, false) || reaches(second.outputs, a, false)) return "one may need the other's result";

@@ -16,7 +16,7 @@
 namespace hloc::passes {
 
 inline constexpr size_t most_copies = 16;    // groups that one cheap instruction is made again in
-inline constexpr size_t most_domains = 4;    // ways in which one group computes one member
+inline constexpr size_t most_domains = 8;    // ways in which one group computes one member
 inline constexpr size_t most_uses = 64;      // (group, domain) pairs that are looked at for one instruction
 inline constexpr size_t most_outputs = 8;    // results of one kernel: each is a stream of its own
 inline constexpr size_t most_visits = 256;   // instructions looked at to see whether one kernel needs another

@@ -3,6 +3,8 @@
 //   bench_core read [MEGABYTES] [KIND]   generates HLO text of that size (200) and kind and reads it: MB/s, memory against
 //                                        the text's size; beside it the speed of counting the lines, which tells a busy machine
 //   bench_core chain [LENGTH]            compiles a chain of LENGTH (100000) elementwise instructions: seconds
+//   bench_core unrolled [STEPS]          compiles and runs a loop over f32[1000] written out STEPS times (10 to 320): milliseconds of each;
+//                                        a step is x = sin(x) * x + roll(x, 1), so that every element depends on more and more before it
 //
 // Kinds of text: usual (broadcasts with metadata, arithmetic, constants), constants (each another one), sharded (metadata and
 // shardings), percent (names with '%', operands with types), chain (one computation, short lines, nothing else).
@@ -11,8 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 #include <sys/resource.h>
 
 #include "include/hloc/hloc.h"
@@ -113,6 +117,45 @@ int bench_chain(size_t length) {
   return 0;
 }
 
+std::string unrolled_text(size_t steps) {
+  std::string text = "HloModule unrolled\n\nENTRY main {\n  x0 = f32[1000]{0} parameter(0)\n";
+  for (size_t i = 0; i < steps; ++i) {
+    std::string k = std::to_string(i), x = "x" + k;
+    text += "  s" + k + " = f32[1000]{0} sine(" + x + ")\n  m" + k + " = f32[1000]{0} multiply(s" + k + ", " + x + ")\n";
+    text += "  a" + k + " = f32[1]{0} slice(" + x + "), slice={[999:1000]}\n  b" + k + " = f32[999]{0} slice(" + x + "), slice={[0:999]}\n";
+    text += "  r" + k + " = f32[1000]{0} concatenate(a" + k + ", b" + k + "), dimensions={0}\n";
+    text += (i + 1 == steps ? "  ROOT x" : "  x") + std::to_string(i + 1) + " = f32[1000]{0} add(m" + k + ", r" + k + ")\n";
+  }
+  return text + "}\n";
+}
+
+// The least of some repetitions each, since other work on the machine only adds.
+int bench_unrolled(size_t steps) {
+  constexpr int compilations = 5, runs = 50;
+  double compile_ms = 1e9, run_ms = 1e9;
+  auto module = hloc::read(unrolled_text(steps), "unrolled.hlo");
+  if (!module) return fail(module.error());
+  std::vector<float> in(1000, 0.5f), out(1000);
+  int64_t kernels = 0;
+  for (int i = 0; i < compilations; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    auto program = hloc::compile(*module);
+    if (!program) return fail(program.error());
+    compile_ms = std::min(compile_ms, seconds_since(start) * 1e3);
+    kernels = program->stats().kernels;
+    std::vector<std::span<const std::byte>> inputs{std::as_bytes(std::span(in))};
+    std::vector<std::span<std::byte>> outputs{std::as_writable_bytes(std::span(out))};
+    for (int k = 0; k < runs; ++k) {
+      start = std::chrono::steady_clock::now();
+      if (auto done = program->call(inputs, outputs); !done) return fail(done.error());
+      run_ms = std::min(run_ms, seconds_since(start) * 1e3);
+    }
+  }
+  std::printf("unrolled: %zu steps, compiled in %.2f ms (%.3f a step), run in %.4f ms (%.4f a step), %lld kernels\n", steps, compile_ms,
+              compile_ms / static_cast<double>(steps), run_ms, run_ms / static_cast<double>(steps), static_cast<long long>(kernels));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,6 +166,12 @@ int main(int argc, char** argv) {
   while (kind_number < std::size(kind_names) && kind_names[kind_number] != kind) ++kind_number;
   if (what == "read" && kind_number < std::size(kind_names)) return bench_read(n ? n : 200, static_cast<Kind>(kind_number));
   if (what == "chain") return bench_chain(n ? n : 100000);
-  std::fputs("bench_core read [MEGABYTES] [usual|constants|sharded|percent|chain] | chain [LENGTH]\n", stderr);
+  if (what == "unrolled") {
+    if (n) return bench_unrolled(n);
+    int status = 0;
+    for (size_t steps = 10; steps <= 320 && status == 0; steps *= 2) status = bench_unrolled(steps);
+    return status;
+  }
+  std::fputs("bench_core read [MEGABYTES] [usual|constants|sharded|percent|chain] | chain [LENGTH] | unrolled [STEPS]\n", stderr);
   return 2;
 }
