@@ -85,10 +85,15 @@ class Legaliser {
   std::vector<ValueId> values_;
 };
 
-// Statements whose results nobody uses, from the last one back: users stand behind what they use.
+// Statements whose results nobody uses, from the last one back: users stand behind what they use. Stores to a local buffer that
+// nothing reads are such, too.
 class UnusedRemover {
  public:
-  explicit UnusedRemover(Kernel& kernel) : kernel_(kernel), values_(kernel.values.size()), indices_(kernel.indices.size()) {}
+  explicit UnusedRemover(Kernel& kernel) : kernel_(kernel), values_(kernel.values.size()), indices_(kernel.indices.size()), read_(kernel.buffers.size()) {
+    for_each_statement(kernel.body, [this](const Statement& s) {
+      if (auto* load = s.as<Load>()) read_[load->access.buffer] = true;
+    });
+  }
 
   void block(Block& statements) {
     std::vector<bool> keep(statements.size(), true);
@@ -97,6 +102,7 @@ class UnusedRemover {
       ValueId v = result_of(s);
       auto* derive = s.as<Derive>();
       keep[i] = (v == no_id || values_[v]) && (!derive || indices_[derive->index]);
+      if (auto* store = s.as<Store>(); store && kernel_.buffers[store->access.buffer].role == BufferRole::local) keep[i] = read_[store->access.buffer];
       if (!keep[i]) continue;
       use(s);
       if (auto* c = s.as<Contract>()) contract(*c);
@@ -127,7 +133,7 @@ class UnusedRemover {
   }
 
   Kernel& kernel_;
-  std::vector<bool> values_, indices_;
+  std::vector<bool> values_, indices_, read_;
 };
 
 }  // namespace

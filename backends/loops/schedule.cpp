@@ -7,6 +7,7 @@ namespace hloc::loops {
 
 Kernel schedule(Kernel kernel, const InPlace& in_place) {
   collapse_loops(kernel);
+  jam_loops(kernel);
   merge_loops(kernel);
   split_loops(kernel);
   choose_loop_kinds(kernel);

@@ -9,6 +9,10 @@ namespace hloc::loops {
 // dimensions of a contraction likewise.
 void collapse_loops(Kernel& kernel);
 
+// A short loop around a long reduction becomes that many reductions, where an earlier loop of the reduction's extent may take
+// them in.
+void jam_loops(Kernel& kernel);
+
 // Loops of one extent in one block become one, when nothing between them is needed by the second.
 void merge_loops(Kernel& kernel);
 
