@@ -32,14 +32,17 @@ std::string_view kind_text(ir::FusionKind kind) {
   return "";
 }
 
+// "1 kernel", "2 kernels".
+std::string counted(int64_t n, std::string_view one, std::string_view many) { return fmt::format("{} {}", n, n == 1 ? one : many); }
+
 class ProgramText {
  public:
   explicit ProgramText(const Program& program) : program_(program) {}
 
   std::string text() {
     Counts counts = count_steps(program_);
-    out_ = fmt::format("program {}: {} kernels, {} host steps, {} copies, arena {} bytes (at least {})\n", program_.module->name(),
-                       counts.kernels, counts.host_steps, counts.copies, program_.arena_bytes, program_.arena_lower_bound);
+    out_ = fmt::format("program {}: {}, {}, {}, arena {} bytes (at least {})\n", program_.module->name(), counted(counts.kernels, "kernel", "kernels"),
+                       counted(counts.host_steps, "host step", "host steps"), counted(counts.copies, "copy", "copies"), program_.arena_bytes, program_.arena_lower_bound);
     out_ += "buffers\n";
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& b = program_.buffers[i];

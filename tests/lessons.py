@@ -2,7 +2,7 @@
 """Runs what READMEs show: each ```console block has lines `$ command` and the output that follows them.
 
 A line `...` in the expected output stands for any lines. `hloc` is the program given as the first argument; commands run
-in the README's folder.
+in the README's folder, and find the programs of examples/ too.
 """
 import pathlib
 import re
@@ -41,7 +41,7 @@ def main():
     for readme in [ROOT / "README.md", *sorted((ROOT / "examples").glob("*/README.md"))]:
         for command, expected in commands(readme.read_text()):
             run = subprocess.run(command, shell=True, cwd=readme.parent, capture_output=True, text=True,
-                                 env={"PATH": f"{hloc.parent}:/usr/bin:/bin", "HOME": "/tmp"})
+                                 env={"PATH": f"{hloc.parent}:{hloc.parent.parent}/examples:/usr/bin:/bin", "HOME": "/tmp"})
             got = [line.rstrip() for line in (run.stdout + run.stderr).splitlines()]
             while got and not got[-1]:
                 got.pop()
