@@ -27,7 +27,6 @@ const std::vector<Guard>* guards_of(const Statement& s) {
   return nullptr;
 }
 
-// Local buffers belong to one loop, so that threads can each have their own.
 bool uses_local(const Kernel& kernel, const Statement& s) {
   auto is_local = [&](const Access& a) { return kernel.buffers[a.buffer].role == BufferRole::local; };
   if (auto* load = s.as<Load>()) return is_local(load->access);
@@ -43,7 +42,8 @@ std::vector<int64_t> split_points(const Kernel& kernel, const Loop& loop) {
   for_each_statement(loop.body, [&](const Statement& s) {
     nested |= s.as<Loop>() != nullptr;
     auto* derive = s.as<Derive>();
-    fits &= !s.as<Contract>() && !(derive && kernel.indices[derive->index].of.coefficient(loop.index) != 0) && !uses_local(kernel, s);
+    fits &= !s.as<Contract>() && !(derive && kernel.indices[derive->index].of.coefficient(loop.index) != 0);
+    fits &= loop.grain == 0 || !uses_local(kernel, s);  // threads that share a loop out have locals of their own
     const std::vector<Guard>* guards = guards_of(s);
     if (!guards || points.size() >= most_parts) return;
     for (const Guard& guard : *guards) {
