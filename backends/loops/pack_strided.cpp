@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "backends/loops/schedule.h"
 #include "backends/loops/walk.h"
@@ -15,12 +16,13 @@
 namespace hloc::loops {
 namespace {
 
-constexpr int64_t least_reads = 32;           // of each element, for its copy to pay
+constexpr int64_t least_reads = 64;           // of each element, for its copy to pay
 constexpr int64_t most_bytes = 256 << 10;     // of a copy: it should stay in a near cache
 constexpr int64_t most_columns = 64;
 
 struct StridedReads {
-  std::vector<Access*> accesses;
+  std::vector<Load*> loads;         // in one block each of another element
+  std::vector<std::pair<ValueId, ValueId>> repeated;  // what reads the same again, and the first one
   int64_t reads = 0;  // of single elements, over the whole kernel
 };
 using StridedTable = std::map<std::pair<BufferId, int64_t>, StridedReads>;  // by buffer and stride
@@ -54,18 +56,20 @@ class StridedFinder {
  private:
   // `lanes`: the index of the vector loop around.
   void block(Block& statements, int64_t times, IndexId lanes) {
+    std::vector<Load*> before;
     for (Statement& s : statements) {
       if (auto* loop = s.as<Loop>()) {
         int64_t inner = 0;
         if (__builtin_mul_overflow(times, loop->extent, &inner)) inner = INT64_MAX / 2;
         block(loop->body, inner, lanes == no_id && loop->kind == LoopKind::vector ? loop->index : lanes);
       } else if (auto* load = s.as<Load>(); load && lanes != no_id) {
-        see(load->access, times, lanes);
+        see(*load, times, lanes, before);
       }
     }
   }
 
-  void see(Access& access, int64_t times, IndexId lanes) {
+  void see(Load& load, int64_t times, IndexId lanes, std::vector<Load*>& before) {
+    const Access& access = load.access;
     const Buffer& buffer = kernel_.buffers[access.buffer];
     int64_t stride = access.offset.coefficient(lanes);
     if (buffer.role != BufferRole::input || !access.guards.empty() || stride < 2 || stride > most_columns) return;
@@ -73,7 +77,10 @@ class StridedFinder {
     if (std::find(kept_.begin(), kept_.end(), access.buffer) != kept_.end()) return;
     if (!packed_offset(kernel_, access.offset, stride, buffer.count / stride)) return;
     StridedReads& found = table_[{access.buffer, stride}];
-    found.accesses.push_back(&access);
+    auto same = std::ranges::find_if(before, [&](const Load* l) { return l->access.buffer == access.buffer && l->access.offset == access.offset; });
+    if (same != before.end()) return void(found.repeated.emplace_back(load.result, (*same)->result));
+    before.push_back(&load);
+    found.loads.push_back(&load);
     found.reads = std::min(found.reads + times, INT64_MAX / 4);
   }
 
@@ -110,7 +117,14 @@ void pack_strided(Kernel& kernel, std::span<const BufferId> kept) {
     if (found.reads / least_reads < count) continue;
     auto packed = static_cast<BufferId>(kernel.buffers.size());
     kernel.buffers.push_back({kernel.buffers[buffer].name + ".by" + std::to_string(stride), BufferRole::local, kernel.buffers[buffer].element, count});
-    for (Access* access : found.accesses) *access = {packed, *packed_offset(kernel, access->offset, stride, rows), {}};
+    for (Load* load : found.loads) load->access = {packed, *packed_offset(kernel, load->access.offset, stride, rows), {}};
+    // Loads of an input would be one by themselves, those of a local buffer are not. The second load stays, unused.
+    std::unordered_map<ValueId, ValueId> first(found.repeated.begin(), found.repeated.end());
+    for_each_statement(kernel.body, [&first](Statement& s) {
+      for_each_value_slot(s, [&first](ValueId& v) {
+        if (auto it = first.find(v); it != first.end()) v = it->second;
+      });
+    });
     before.push_back(transposition(kernel, buffer, packed, stride, rows));
   }
   kernel.body.insert(kernel.body.begin(), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
