@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/loops/forward.h"
 #include "backends/loops/lower.h"
 #include "backends/loops/merge_kernels.h"
 
@@ -98,6 +99,7 @@ class StepGrouper {
     auto made = loops::make_kernel(kernel.fusion, fmt::format("k{}", made_++), kernel.in_place);
     if (!made) return made.error();
     item.kernel = *std::move(made);
+    loops::unroll_small_contractions(*item.kernel, most_small_statements);
     item.statements = loops::statement_count(item.kernel->body);
     item.buffers = kernel.inputs;
     item.buffers.insert(item.buffers.end(), kernel.outputs.begin(), kernel.outputs.end());

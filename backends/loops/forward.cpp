@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "backends/loops/loop_part.h"
 #include "backends/loops/walk.h"
 
 namespace hloc::loops {
 namespace {
 
-constexpr int64_t short_extent = 4, short_statements = 128;
 constexpr int64_t most_joined = 96;  // statements of a loop that was joined from several
 
 const Access* access_of(const Statement& s) {
@@ -221,20 +219,6 @@ void remove_stores(Block& block, const std::vector<bool>& dead) {
 }
 
 }  // namespace
-
-void unroll_short_loops(Kernel& kernel) {
-  Block out;
-  for (Statement& s : kernel.body) {
-    auto* loop = s.as<Loop>();
-    bool is_short = loop && is_plain_loop(*loop) && loop->extent <= short_extent && loop->extent * statement_count(loop->body) <= short_statements;
-    if (!is_short) {
-      out.push_back(std::move(s));
-      continue;
-    }
-    for (int64_t i = 0; i < loop->extent; ++i) std::ranges::move(iteration_of_loop(kernel, *loop, i), std::back_inserter(out));
-  }
-  kernel.body = std::move(out);
-}
 
 void join_loops(Kernel& kernel, const Overlaps& overlaps) { LoopJoiner(kernel, overlaps).run(); }
 

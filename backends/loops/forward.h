@@ -14,6 +14,10 @@ using Overlaps = std::vector<std::vector<BufferId>>;
 // Loops of a few iterations in the kernel's own block become statements.
 void unroll_short_loops(Kernel& kernel);
 
+// Contractions of the kernel's own block that take no more than so many statements are written out: a chain of fused (for
+// integers, plain) multiplications and additions for each result, in order of k.
+void unroll_small_contractions(Kernel& kernel, int64_t most_statements);
+
 // Loops of the kernel's own block that follow one another, run equally often and depend on each other only within an
 // iteration become one.
 void join_loops(Kernel& kernel, const Overlaps& overlaps);

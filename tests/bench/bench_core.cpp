@@ -5,6 +5,7 @@
 //   bench_core chain [LENGTH]            compiles a chain of LENGTH (100000) elementwise instructions: seconds
 //   bench_core unrolled [STEPS]          compiles and runs a loop over f32[1000] written out STEPS times (10 to 320): milliseconds of each;
 //                                        a step is x = sin(x) * x + roll(x, 1), so that every element depends on more and more before it
+//   bench_core call [CALLS]              calls a compiled addition of eight numbers CALLS (1000000) times: microseconds a call
 //
 // Kinds of text: usual (broadcasts with metadata, arithmetic, constants), constants (each another one), sharded (metadata and
 // shardings), percent (names with '%', operands with types), chain (one computation, short lines, nothing else).
@@ -156,6 +157,26 @@ int bench_unrolled(size_t steps) {
   return 0;
 }
 
+int bench_call(size_t calls) {
+  auto module = hloc::read("HloModule small\n\nENTRY main {\n  a = f32[8]{0} parameter(0)\n  b = f32[8]{0} parameter(1)\n  ROOT c = f32[8]{0} add(a, b)\n}\n",
+                           "small.hlo");
+  if (!module) return fail(module.error());
+  auto program = hloc::compile(*module);
+  if (!program) return fail(program.error());
+  alignas(64) std::byte a[32]{}, b[32]{}, c[32]{};
+  const std::span<const std::byte> in[] = {a, b};
+  const std::span<std::byte> out[] = {c};
+  double best = 1e9;
+  for (int round = 0; round < 10; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < calls / 10; ++i)
+      if (auto done = program->call(in, out); !done) return fail(done.error());
+    best = std::min(best, seconds_since(start) / static_cast<double>(std::max<size_t>(calls / 10, 1)));
+  }
+  std::printf("call: %.3f us\n", best * 1e6);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -166,12 +187,13 @@ int main(int argc, char** argv) {
   while (kind_number < std::size(kind_names) && kind_names[kind_number] != kind) ++kind_number;
   if (what == "read" && kind_number < std::size(kind_names)) return bench_read(n ? n : 200, static_cast<Kind>(kind_number));
   if (what == "chain") return bench_chain(n ? n : 100000);
+  if (what == "call") return bench_call(n ? n : 1000000);
   if (what == "unrolled") {
     if (n) return bench_unrolled(n);
     int status = 0;
     for (size_t steps = 10; steps <= 320 && status == 0; steps *= 2) status = bench_unrolled(steps);
     return status;
   }
-  std::fputs("bench_core read [MEGABYTES] [usual|constants|sharded|percent|chain] | chain [LENGTH] | unrolled [STEPS]\n", stderr);
+  std::fputs("bench_core read [MEGABYTES] [usual|constants|sharded|percent|chain] | chain [LENGTH] | unrolled [STEPS] | call [CALLS]\n", stderr);
   return 2;
 }
