@@ -21,7 +21,7 @@ Result<const Backend*> find_backend(std::string_view target) {
       names.push_back(entry.name);
     }
   std::string_view near = nearest(target, names);
-  std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+  std::string hint = suggestion(near);
   return error(ErrorKind::usage, fmt::format("'{}' is not a target{} (targets: {})", target, hint, fmt::join(names, ", ")));
 }
 

@@ -47,6 +47,6 @@ Result<ir::ModuleRef> run_canonical(const ir::ModuleRef& module, PassContext&) {
 
 }  // namespace
 
-const Pass canonical_pass{"canonical", "rebuild through the interning builder: dead and common code go", run_canonical};
+const Pass canonical_pass{"canonical", "dead code goes, and what is equal becomes one", run_canonical};
 
 }  // namespace hloc::passes

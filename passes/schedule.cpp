@@ -217,6 +217,6 @@ Result<ir::ModuleRef> run_schedule(const ir::ModuleRef& module, PassContext& con
 
 }  // namespace
 
-const Pass schedule_pass{"schedule", "order instructions so that little memory is alive at once", run_schedule};
+const Pass schedule_pass{"schedule", "instructions stand in an order in which little memory is alive at once", run_schedule};
 
 }  // namespace hloc::passes

@@ -19,6 +19,6 @@ Result<ir::ModuleRef> run_simplify(const ir::ModuleRef& module, PassContext& pas
 
 }  // namespace
 
-const Pass simplify_pass{"simplify", "rewrite rules to a fixed point", run_simplify};
+const Pass simplify_pass{"simplify", "rewrite rules fire until none does", run_simplify};
 
 }  // namespace hloc::passes

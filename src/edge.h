@@ -32,7 +32,7 @@ auto at_the_edge(F&& f) -> decltype(f()) {
 template <class Range>
 Diagnostic unknown_name(std::string_view what, std::string_view name, const Range& known, std::string_view list) {
   std::string_view near = nearest(name, known);
-  std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+  std::string hint = suggestion(near);
   return error(ErrorKind::usage, fmt::format("'{}' is not a {}{} (`hloc {}` lists them)", name, what, hint, list));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   std::string_view near = hloc::nearest(word, known);
-  return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+  return hloc::suggestion(near);
 }
 
 // A command or an option that there is not: the message with the nearest that there is, or nothing.

@@ -168,7 +168,7 @@ class LoopReader {
     std::vector<std::string_view> known;
     for (const auto& entry : names) known.push_back(entry.first);
     std::string_view near = nearest(name, known);
-    in_.fail(fmt::format("there is no {} '{}' above{}", kind, name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)),
+    in_.fail(fmt::format("there is no {} '{}' above{}", kind, name, suggestion(near)),
              here(begin, name));
   }
 
@@ -396,7 +396,7 @@ class LoopReader {
     std::vector<std::string_view> names{"load", "test", "get", "index"};
     for (const ScalarOpFacts& f : all_scalar_ops()) names.push_back(f.text);
     std::string_view near = nearest(name, names);
-    return fmt::format("'{}' is not an operation{}", name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+    return fmt::format("'{}' is not an operation{}", name, suggestion(near));
   }
 
   Predicate predicate(std::string_view name, uint32_t begin) {

@@ -56,8 +56,7 @@ bool read_hlo_member(HloParts& parts, const HloMemberRow<T> (&rows)[N], std::str
     return parts.lex.expect('=', "'=' and a value") && rows[i].read(parts, out);
   }
   std::string_view near = nearest(name, names);
-  return parts.lex.fail_at(name, near.empty() ? fmt::format("{} has no '{}'", where, name)
-                                              : fmt::format("{} has no '{}'; did you mean '{}'?", where, name, near));
+  return parts.lex.fail_at(name, fmt::format("{} has no '{}'{}", where, name, suggestion(near)));
 }
 
 }  // namespace

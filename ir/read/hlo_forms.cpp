@@ -62,8 +62,7 @@ bool read_one_of(HloParts& parts, std::span<const std::string_view> words, size_
     if (!w.empty()) all += (all.empty() ? "" : ", ") + std::string(w);
   if (word.empty()) return parts.lex.expected("one of " + all);
   std::string_view near = nearest(word, words);
-  return parts.lex.fail_here(near.empty() ? fmt::format("'{}' is no value of '{}'; expected one of {}", word, parts.attribute, all)
-                                          : fmt::format("'{}' is no value of '{}'; did you mean '{}'?", word, parts.attribute, near));
+  return parts.lex.fail_here(fmt::format("'{}' is no value of '{}'{}", word, parts.attribute, suggestion(near, "", "; expected one of " + all)));
 }
 
 bool read_text_or_braces(HloParts& parts, FrontendAttribute& out, std::string_view what) {

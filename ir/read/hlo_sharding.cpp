@@ -126,8 +126,7 @@ class ShardingReader {
     }
     if (word.empty()) return lex_.expected("a kind of sharding or '}'");
     std::string_view near = nearest(word, sharding_words);
-    return lex_.fail_at(word, near.empty() ? fmt::format("'{}' is not a part of a sharding", word)
-                                           : fmt::format("'{}' is not a part of a sharding; did you mean '{}'?", word, near));
+    return lex_.fail_at(word, fmt::format("'{}' is not a part of a sharding{}", word, suggestion(near)));
   }
 
   bool tiled(Sharding& out) {

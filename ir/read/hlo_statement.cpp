@@ -105,8 +105,7 @@ bool HloReader::opcode(HloOpen& open) {
     }
     if (open.async == AsyncPart::none) {
       std::string_view near = nearest(word, hlo_op_names());
-      return lex_.fail_here(near.empty() ? fmt::format("'{}' is not an op", word)
-                                         : fmt::format("'{}' is not an op; did you mean '{}'?", word, near));
+      return lex_.fail_here(fmt::format("'{}' is not an op{}", word, suggestion(near)));
     }
   }
   lex_.seek(word.data() + word.size());
@@ -393,8 +392,7 @@ bool HloReader::fail_undefined(const HloScope& scope, std::string_view name) {
   std::vector<std::string_view> names;
   for (Value v : scope.builder.instructions().last(std::min<size_t>(scope.builder.size(), 2000))) names.push_back(scope.builder.name(v));
   std::string_view near = nearest(name, names);
-  return lex_.fail_at(name, near.empty() ? fmt::format("there is no instruction '{}' in this computation", name)
-                                         : fmt::format("there is no instruction '{}' in this computation; did you mean '{}'?", name, near));
+  return lex_.fail_at(name, fmt::format("there is no instruction '{}' in this computation{}", name, suggestion(near)));
 }
 
 }  // namespace hloc::ir

@@ -115,8 +115,7 @@ bool HloReader::fail_unknown_attribute(const HloScope& scope, std::string_view n
   for (const HloCallee& callee : hlo_callees)
     if (callee.ops->contains(open.op)) names.push_back(callee.name);
   std::string_view near = nearest(name, names);
-  return lex_.fail_at(name, near.empty() ? fmt::format("'{}' has no attribute '{}'", open.opcode, name)
-                                         : fmt::format("'{}' has no attribute '{}'; did you mean '{}'?", open.opcode, name, near));
+  return lex_.fail_at(name, fmt::format("'{}' has no attribute '{}'{}", open.opcode, name, suggestion(near)));
 }
 
 // Notes the text of an attribute that any op may have. `known` is false when there is no such attribute.
@@ -281,9 +280,8 @@ HloReader::Progress HloReader::callee_reference(HloScope& scope, int slot) {
       if (open->builder.name() == name)
         return lex_.fail_at(name, fmt::format("the computation '{}' cannot call itself", name)), Progress::failed;
     bool later = lex_.defined_later(name, '{', false) || lex_.defined_later(name, '(', false);
-    lex_.fail_at(name, later           ? fmt::format("the computation '{}' is defined later; it must stand before those that call it", name)
-                       : !near.empty() ? fmt::format("there is no computation '{}'; did you mean '{}'?", name, near)
-                                       : fmt::format("there is no computation '{}'", name));
+    lex_.fail_at(name, later ? fmt::format("the computation '{}' is defined later; it must stand before those that call it", name)
+                             : fmt::format("there is no computation '{}'{}", name, suggestion(near)));
     return Progress::failed;
   }
   put_callee(scope, slot, it->second);

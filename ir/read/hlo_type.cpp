@@ -135,8 +135,7 @@ bool HloTypeReader::element_type(ElementType& out) {
   if (out == ElementType::invalid) {
     if (word.empty()) return lex_.expected("an element type such as f32");
     std::string_view near = nearest(word, element_names);
-    return lex_.fail_here(near.empty() ? fmt::format("'{}' is not an element type; expected one such as f32, s32 or pred", word)
-                                       : fmt::format("'{}' is not an element type; did you mean '{}'?", word, near));
+    return lex_.fail_here(fmt::format("'{}' is not an element type{}", word, suggestion(near, "", "; expected one such as f32, s32 or pred")));
   }
   lex_.word();
   return true;

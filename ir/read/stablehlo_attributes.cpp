@@ -109,8 +109,7 @@ bool Parser::parse_attribute_word(Attribute& out) {
   }
   constexpr std::string_view words[] = {"true", "false", "unit", "dense", "dense_resource", "array", "loc", "tensor"};
   std::string_view near = nearest(word, words);
-  return fail(token_.loc, near.empty() ? fmt::format("expected an attribute value, found '{}'", word)
-                                       : fmt::format("expected an attribute value, found '{}'; did you mean '{}'?", word, near));
+  return fail(token_.loc, fmt::format("expected an attribute value, found '{}'{}", word, suggestion(near)));
 }
 
 // 3, -3 : i64, 0x7F800000 : f32, 1.5e-3 : f64
@@ -263,8 +262,7 @@ bool Parser::parse_hash(Attribute& out) {
     if (piece_)
       for (const auto& [alias, value] : piece_->aliases) known.push_back(alias);
     std::string_view near = nearest(name, known);
-    return fail(loc, near.empty() ? fmt::format("'#{}' is not defined; write '#{} = …' above its first use", name, name)
-                                  : fmt::format("'#{}' is not defined; did you mean '#{}'?", name, near));
+    return fail(loc, fmt::format("'#{}' is not defined{}", name, suggestion(near, "#", fmt::format("; write '#{} = …' above its first use", name))));
   }
   if (is_home_dialect(name)) {  // #stablehlo<precision HIGH>
     advance();

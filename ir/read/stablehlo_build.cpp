@@ -342,7 +342,7 @@ const Computation* PieceBuilder::function(const Operation& op, std::string_view 
   std::vector<std::string_view> known;
   for (const auto& [function, index] : functions_) known.push_back(function);
   std::string_view near = nearest(name, known);
-  fail(op, near.empty() ? fmt::format("there is no function '@{}'", name) : fmt::format("there is no function '@{}'; did you mean '@{}'?", name, near));
+  fail(op, fmt::format("there is no function '@{}'{}", name, suggestion(near, "@")));
   return nullptr;
 }
 

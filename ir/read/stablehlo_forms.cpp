@@ -137,8 +137,7 @@ std::string unknown_operation(std::string_view word) {
     std::string full = "stablehlo." + std::string(word);
     near = nearest(full, names);
   }
-  return near.empty() ? fmt::format("'{}' is not an op that hloc reads", word)
-                      : fmt::format("'{}' is not an op that hloc reads; did you mean '{}'?", word, near);
+  return fmt::format("'{}' is not an op that hloc reads{}", word, suggestion(near));
 }
 
 // ---- Pieces ----
@@ -256,8 +255,7 @@ bool form_unknown_key(Parser& p, const Operation& op, const Row* row) {
       if (!key.word.empty()) words.push_back(key.word);
   std::string_view word = p.token().text, near = nearest(word, words);
   if (near.empty() && words.size() == 1) near = words[0];
-  return p.fail(p.token().loc, near.empty() ? fmt::format("'{}' takes no '{}' here", op.name, word)
-                                            : fmt::format("'{}' takes no '{}' here; did you mean '{}'?", op.name, word, near));
+  return p.fail(p.token().loc, fmt::format("'{}' takes no '{}' here{}", op.name, word, suggestion(near)));
 }
 
 bool form_item(Parser& p, Operation& op, const Row* row) {

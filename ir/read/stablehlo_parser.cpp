@@ -111,8 +111,7 @@ bool Parser::parse_top_level(Tok end) {
     } else if (at(Tok::word) || at(Tok::string)) {
       constexpr std::string_view words[] = {"module", "func.func", "sdy.mesh"};
       std::string_view near = nearest(token_.text, words);
-      return fail(loc, near.empty() ? fmt::format("expected 'module' or 'func.func', found {}", describe(token_))
-                                    : fmt::format("expected 'module' or 'func.func', found {}; did you mean '{}'?", describe(token_), near));
+      return fail(loc, fmt::format("expected 'module' or 'func.func', found {}{}", describe(token_), suggestion(near)));
     } else {
       return fail_expected("'module' or 'func.func'");
     }
@@ -427,8 +426,7 @@ bool Parser::parse_value(ValueNumber& out) {
     std::vector<std::string_view> known;
     for (const auto& [defined, where] : names_) known.push_back(defined);
     std::string_view near = nearest(name.text, known);
-    return fail(name.loc, near.empty() ? fmt::format("'%{}' is not defined here", name.text)
-                                       : fmt::format("'%{}' is not defined here; did you mean '%{}'?", name.text, near));
+    return fail(name.loc, fmt::format("'%{}' is not defined here{}", name.text, suggestion(near, "%")));
   }
   const Definition& def = it->second;
   if (index >= def.count)

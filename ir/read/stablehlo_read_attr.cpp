@@ -34,7 +34,7 @@ const Attribute* PieceBuilder::require(const Operation& op, std::string_view nam
   std::string_view near = nearest(name, given);
   if (near.empty()) return fail(op, fmt::format("'{}' needs the attribute '{}'", op.name, name)), nullptr;
   auto it = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const NamedAttribute& a) { return a.name == near; });
-  fail(it->loc, fmt::format("'{}' has no attribute '{}'; did you mean '{}'?", op.name, near, name));
+  fail(it->loc, fmt::format("'{}' has no attribute '{}'{}", op.name, near, suggestion(name)));
   return nullptr;
 }
 
@@ -119,7 +119,7 @@ bool PieceBuilder::get_word(const Operation& op, std::string_view name, std::spa
     }
   std::string_view near = nearest(a->text, words);
   std::string list = fmt::format("{}", fmt::join(words, ", "));
-  return fail(a->loc, near.empty() ? fmt::format("'{}' is none of {}", a->text, list) : fmt::format("'{}' is none of {}; did you mean {}?", a->text, list, near));
+  return fail(a->loc, fmt::format("'{}' is none of {}{}", a->text, list, suggestion(near)));
 }
 
 bool PieceBuilder::structure_ints(const Attribute& structure, std::string_view name, Ints& out) {
@@ -207,7 +207,7 @@ bool PieceBuilder::attach_rest(const Operation& op) {
     const NamedAttribute& a = op.attributes[i];
     if (a.name.find('.') == std::string::npos)
       if (std::string_view near = nearest(a.name, asked_.missing); !near.empty())
-        return fail(a.loc, fmt::format("'{}' has no attribute '{}'; did you mean '{}'?", op.name, a.name, near));
+        return fail(a.loc, fmt::format("'{}' has no attribute '{}'{}", op.name, a.name, suggestion(near)));
     rest.push_back(&a);
   }
   if (rest.empty() || !asked_.main) return true;

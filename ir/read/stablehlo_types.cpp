@@ -157,8 +157,7 @@ bool Parser::parse_bang_type(Type& out) {
   std::vector<std::string_view> known = {"stablehlo.token", "stablehlo.future", "quant.uniform"};
   for (const auto& [alias, type] : type_aliases_) known.push_back(alias);
   std::string_view near = nearest(name, known);
-  return fail(token_.loc, near.empty() ? fmt::format("'!{}' is no type that hloc knows", name)
-                                       : fmt::format("'!{}' is no type that hloc knows; did you mean '!{}'?", name, near));
+  return fail(token_.loc, fmt::format("'!{}' is no type that hloc knows{}", name, suggestion(near, "!")));
 }
 
 bool Parser::parse_tensor(Type& out) {
@@ -294,8 +293,7 @@ bool Parser::parse_element(ElementType& element, const QuantParams*& quant) {
   element = element_of_word(word);
   if (element == ElementType::invalid) {
     std::string_view near = nearest(word, scalar_words);
-    return fail(loc, near.empty() ? fmt::format("'{}' is no element type", word)
-                                  : fmt::format("'{}' is no element type; did you mean '{}'?", word, near));
+    return fail(loc, fmt::format("'{}' is no element type{}", word, suggestion(near)));
   }
   advance();
   return true;

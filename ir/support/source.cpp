@@ -59,6 +59,10 @@ Diagnostic error(ErrorKind kind, std::string message) {
   return d;
 }
 
+std::string suggestion(std::string_view near, std::string_view mark, std::string_view otherwise) {
+  return near.empty() ? std::string(otherwise) : fmt::format("; did you mean '{}{}'?", mark, near);
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

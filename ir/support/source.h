@@ -36,6 +36,10 @@ template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates);
 size_t edit_distance(std::string_view a, std::string_view b);
 
+// How a message about an unknown word ends: "; did you mean '%add'?" for the nearest known one and the mark '%' that it is
+// written with, or `otherwise` where none is near.
+std::string suggestion(std::string_view near, std::string_view mark = {}, std::string_view otherwise = {});
+
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {
   std::string_view best;

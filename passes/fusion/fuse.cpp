@@ -276,6 +276,6 @@ Result<ir::ModuleRef> run_fuse(const ir::ModuleRef& given, PassContext& context)
 
 }  // namespace
 
-const Pass fuse_pass{"fuse", "group instructions into kernels, one fusion instruction each", run_fuse};
+const Pass fuse_pass{"fuse", "instructions become kernels, one fusion instruction each", run_fuse};
 
 }  // namespace hloc::passes

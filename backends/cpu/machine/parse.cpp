@@ -290,8 +290,7 @@ class MachineParser {
       for (const OpRow& r : op_table) names.push_back(r.text);
       std::string_view near = nearest(name, names);
       fail(begin, std::max(begin + name.size(), begin + 1),
-           near.empty() ? fmt::format("'{}' is no machine instruction", name)
-                        : fmt::format("'{}' is no machine instruction; did you mean '{}'?", name, near));
+           fmt::format("'{}' is no machine instruction{}", name, suggestion(near)));
       return i;
     }
     i.op = static_cast<Op>(op);

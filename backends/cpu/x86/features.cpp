@@ -75,7 +75,7 @@ Result<Features> features_of(std::string_view target) {
     constexpr std::array<std::string_view, 3> names{"native", "x86-64-v3", "x86-64-v4"};
     std::string_view near = nearest(target, names);
     return error(ErrorKind::usage, fmt::format("'{}' is no x86 target: expected native, x86-64-v3 or x86-64-v4{}", target,
-                                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+                                               suggestion(near)));
   }
   return f;
 }
