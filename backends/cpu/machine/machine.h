@@ -180,14 +180,12 @@ class Builder {
   Reg vfnms(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VFnms, t, a, b, c, dst); }
   void fma_into(VType t, Reg acc, Reg a, Reg b) { v3(Op::VFma, t, a, b, acc, acc); }  // acc += a * b
   // acc += a * (element at `at`, repeated): one instruction where the target can, else a broadcast load first.
-  void fma_broadcast_into(VType t, Reg acc, Reg a, Address at) { fma_into(t, acc, a, vload_broadcast(t, at)); }
 
   // Bits: any element type. and_not is ~a & b. Shifts: integers; amounts are unsigned and per lane; from the element's
   // width on the result is 0 (sar: the sign).
   Reg vand(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VAnd, t, a, b, dst); }
   Reg vor(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VOr, t, a, b, dst); }
   Reg vxor(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VXor, t, a, b, dst); }
-  Reg vand_not(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VAndNot, t, a, b, dst); }
   Reg vnot(VType t, Reg a, Reg dst = {}) { return v1(Op::VNot, t, a, dst); }
   Reg vshl(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VShl, t, a, b, dst); }
   Reg vshr(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VShr, t, a, b, dst); }
