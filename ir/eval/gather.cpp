@@ -99,7 +99,7 @@ Block clipped(const Block& window, const Ints& window_dims, const Ints& start, c
   for (size_t i = 0; i < window_dims.size(); ++i) {
     auto d = static_cast<size_t>(window_dims[i]);
     int64_t first = start[d] >= 0 ? 0 : start[d] <= -window.sizes[i] ? window.sizes[i] : -start[d];
-    int64_t last = start[d] >= sizes[d] ? 0 : std::min(window.sizes[i], sizes[d] - start[d]);
+    int64_t last = start[d] >= sizes[d] ? 0 : std::min(window.sizes[i], sizes[d] - std::max(start[d], -window.sizes[i]));
     out.sizes[i] = std::max<int64_t>(0, last - first);
     if (out.sizes[i] == 0) continue;
     to_offset += (start[d] + first) * window.to_strides[i];
