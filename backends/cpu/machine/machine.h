@@ -179,7 +179,6 @@ class Builder {
   Reg vfnma(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VFnma, t, a, b, c, dst); }
   Reg vfnms(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VFnms, t, a, b, c, dst); }
   void fma_into(VType t, Reg acc, Reg a, Reg b) { v3(Op::VFma, t, a, b, acc, acc); }  // acc += a * b
-  // acc += a * (element at `at`, repeated): one instruction where the target can, else a broadcast load first.
 
   // Bits: any element type. and_not is ~a & b. Shifts: integers; amounts are unsigned and per lane; from the element's
   // width on the result is 0 (sar: the sign).
