@@ -92,6 +92,7 @@ class StepGrouper {
     item.position = step.position;
     if (auto* copy = std::get_if<plan::CopyStep>(&step.what)) {
       item.copy = copy;
+      item.statements = 3;  // a loop, a load and a store: what bounds a group bounds its copies too
       item.buffers = {copy->from, copy->to};
       return item;
     }

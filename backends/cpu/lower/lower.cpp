@@ -26,14 +26,18 @@ struct Pieces {
   size_t find(size_t statement) const { return static_cast<size_t>(std::find(loops.begin(), loops.end(), statement) - loops.begin()); }
 };
 
-// Up to INT64_MAX / 2.
-int64_t work_of(const loops::Loop& loop) {
+// Both up to INT64_MAX / 2.
+int64_t work_of(const loops::Loop& loop);
+int64_t work_of(const loops::Block& block) {
   int64_t work = 0;
-  for (const loops::Statement& s : loop.body) {
-    auto* inner = s.as<loops::Loop>();
-    work = std::min(INT64_MAX / 2, work + (inner ? work_of(*inner) : 1));
+  for (const loops::Statement& s : block) {
+    auto* loop = s.as<loops::Loop>();
+    work = std::min(INT64_MAX / 2, work + (loop ? work_of(*loop) : 1));
   }
-  work = std::max<int64_t>(work, 1);
+  return work;
+}
+int64_t work_of(const loops::Loop& loop) {
+  int64_t work = std::max<int64_t>(work_of(loop.body), 1);
   return __builtin_mul_overflow(work, std::max<int64_t>(loop.extent, 1), &work) ? INT64_MAX / 2 : std::min(work, INT64_MAX / 2);
 }
 
@@ -87,16 +91,13 @@ bool is_preparation(const loops::Kernel& kernel, const loops::Loop& loop, int64_
     if (store && kernel.buffers[store->access.buffer].role != loops::BufferRole::local) only_locals = false;
     if (s.as<loops::Contract>()) only_locals = false;
   });
-  if (!only_locals) return false;
-  return work_of(loop) <= whole / most_pieces;
+  return only_locals && work_of(loop) <= whole / most_pieces;
 }
 
 Pieces cut(const loops::Kernel& kernel) {
   constexpr size_t most_loops = 8;
   Pieces out;
-  int64_t whole = 0, work = 0, most_grains = 1;
-  for (const loops::Statement& s : kernel.body)
-    if (auto* loop = s.as<loops::Loop>()) whole = std::min(INT64_MAX / 2, whole + work_of(*loop));
+  int64_t whole = work_of(kernel.body), work = 0, most_grains = 1;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const loops::Statement& s = kernel.body[i];
     if (s.as<loops::Contract>()) return {};
@@ -143,14 +144,7 @@ int64_t bind_locals(BlockEmitter& emitter, const loops::Kernel& kernel, Reg scra
 
 }  // namespace
 
-int64_t statements_run(const loops::Kernel& kernel) {
-  int64_t sum = 0;
-  for (const loops::Statement& s : kernel.body) {
-    auto* loop = s.as<loops::Loop>();
-    sum = std::min(INT64_MAX / 2, sum + (loop ? work_of(*loop) : 1));
-  }
-  return sum;
-}
+int64_t statements_run(const loops::Kernel& kernel) { return work_of(kernel.body); }
 
 int64_t piece_count(const loops::Kernel& kernel) { return cut(kernel).count; }
 
