@@ -197,15 +197,21 @@ Result<void> SymbolicRun::check_inputs(const Step& step, const Activation& a, Va
 Result<void> SymbolicRun::check_overlaps(const Step& step, const KernelStep* kernel, const std::vector<BufferId>& inputs,
                                          const std::vector<BufferId>& outputs) {
   std::vector<bool> may;
-  if (kernel) may = passes::overwritable_parameters(kernel->fusion->callee(0));
+  std::vector<std::optional<uint32_t>> updated;
+  if (kernel) {
+    may = passes::overwritable_parameters(kernel->fusion->callee(0));
+    updated = passes::updated_parameters(kernel->fusion->callee(0));
+  }
   for (uint32_t o = 0; o < outputs.size(); ++o) {
     Region out = region(outputs[o]);
     if (out.space < 0 || program_.buffers[outputs[o]].storage == Storage::parameter) return wrong(&step, "writes what is read only");
     for (uint32_t p = 0; p < o; ++p)
       if (out.overlaps(region(outputs[p]))) return wrong(&step, "writes two results into one memory");
     for (uint32_t i = 0; i < inputs.size(); ++i) {
-      if (!out.overlaps(region(inputs[i]))) continue;
       bool listed = kernel && std::ranges::find(kernel->in_place, std::pair(i, o)) != kernel->in_place.end();
+      if (listed && updated[o] == i && !(out == region(inputs[i])))
+        return wrong(&step, fmt::format("updates b{} in memory that holds something else", inputs[i]));
+      if (!out.overlaps(region(inputs[i]))) continue;
       if (!listed || !(out == region(inputs[i])) || may.empty() || !may[i])
         return wrong(&step, fmt::format("writes over its input b{} although it may not", inputs[i]));
     }

@@ -14,6 +14,7 @@ namespace hloc {
 class Program::Implementation {
  public:
   std::vector<Shape> parameters, results;
+  std::vector<Alias> aliases;
   ProgramStats stats;
   std::unique_ptr<backends::Executable> executable;
 };

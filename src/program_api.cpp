@@ -62,6 +62,8 @@ Result<Program> compile_program(const Module& module, const CompileOptions& opti
   auto lowered = lower(module, options);
   if (!lowered) return lowered.error();
   fill_stats(implementation->stats, module, *lowered);
+  if (lowered->plan)
+    for (const plan::Alias& a : lowered->plan->aliases) implementation->aliases.push_back({a.parameter, a.result, a.must});
   auto executable = lowered->backend->compile(lowered->job());
   if (!executable) return executable.error();
   implementation->executable = std::move(*executable);
@@ -82,6 +84,7 @@ bool is_c_name(std::string_view s) {
 
 const std::vector<Shape>& Program::parameters() const { return implementation_->parameters; }
 const std::vector<Shape>& Program::results() const { return implementation_->results; }
+const std::vector<Alias>& Program::aliases() const { return implementation_->aliases; }
 const ProgramStats& Program::stats() const { return implementation_->stats; }
 
 Result<void> Program::call(std::span<const std::span<const std::byte>> inputs,

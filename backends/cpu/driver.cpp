@@ -30,11 +30,16 @@ struct Job {
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// void hloc_copy(to, from, bytes): whole vectors, then bytes.
+// void hloc_copy(to, from, bytes): whole vectors, then bytes; nothing when both are the same memory.
 Function copy_function(const Machine& machine) {
   Function f;
   Builder b(f, copy_symbol, machine.vector_bytes);
   Reg to = b.param(), from = b.param(), bytes = b.param();
+  machine::BlockId copy = b.block("copy"), same = b.block("same");
+  b.branch(Cond::eq, to, from, same, copy);
+  b.start(same);
+  b.ret();
+  b.start(copy);
   machine::VType full = b.full(ElementType::u8);
   Reg i = b.mov(0);
   Reg whole = b.and_(bytes, -int64_t{machine.vector_bytes});

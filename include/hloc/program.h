@@ -55,6 +55,12 @@ struct CallOptions {
   bool guard_pages = false;
 };
 
+// Leaves of parameters() and results() which a call may give the same memory: what the module's input_output_alias donates.
+struct Alias {
+  size_t parameter = 0, result = 0;
+  bool must = false;  // the module says must-alias rather than may-alias; two memories do all the same
+};
+
 // Compiled code with its constants. Immutable; `call` is thread-safe and re-entrant.
 class Program {
  public:
@@ -63,10 +69,11 @@ class Program {
 
   const std::vector<Shape>& parameters() const;
   const std::vector<Shape>& results() const;
+  const std::vector<Alias>& aliases() const;
   const ProgramStats& stats() const;
 
   // Dense row-major bytes, one span per leaf (Shape::bytes() of parameters() and results()), aligned at least to their
-  // elements. Inputs and outputs must not overlap. An error of kind `input` when there are too many, too few, or of
+  // elements. Inputs and outputs must not overlap, but for a pair of aliases(), which may be one memory. An error of kind `input` when there are too many, too few, or of
   // another size; `memory` when scratch can't be had.
   Result<void> call(std::span<const std::span<const std::byte>> inputs, std::span<const std::span<std::byte>> outputs,
                     const CallOptions& options = {}) const;

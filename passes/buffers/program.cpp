@@ -8,6 +8,7 @@
 #include "passes/buffers/copies.h"
 #include "passes/buffers/leaves.h"
 #include "passes/buffers/tree.h"
+#include "passes/fusion/access.h"
 
 namespace hloc::passes {
 namespace {
@@ -35,6 +36,7 @@ class ProgramWriter {
   uint32_t place(ValueId v) const;
 
   void emit_block(Block& block);
+  void bring_parameters(Step& step, Block& out);
   void emit_kernel(plan::KernelStep& kernel);
   BufferId buffer(ValueId v, Type type);
   BufferId buffer(ValueId v) { return buffer(v, draft_.values[v].type); }
@@ -162,6 +164,22 @@ void ProgramWriter::rename_inputs(ir::Value instruction, std::vector<BufferId>& 
   HLOC_CHECK(next == inputs.size(), "a step has an input for each array leaf of its operands");
 }
 
+// A kernel that updates parts of a parameter does so in the memory of the result, which need not be the caller's memory for
+// the parameter: a copy, which does nothing where both are one, brings the rest.
+void ProgramWriter::bring_parameters(Step& step, Block& out) {
+  auto& kernel = std::get<plan::KernelStep>(step.what);
+  auto updated = updated_parameters(kernel.fusion->callee(0));
+  for (size_t o = 0; o < kernel.outputs.size(); ++o) {
+    if (!updated[o]) continue;
+    ValueId &from = kernel.inputs[*updated[o]], to = kernel.outputs[o];
+    if (cells_.of(from) == cells_.of(to) || place(from) != place(to)) continue;
+    Step copy = step;
+    copy.what = CopyStep{buffer(from), buffer(to, draft_.values[from].type)};
+    out.push_back(std::move(copy));
+    from = to;
+  }
+}
+
 void ProgramWriter::emit_kernel(plan::KernelStep& kernel) {
   for (uint32_t o = 0; o < kernel.outputs.size(); ++o)
     for (uint32_t i = 0; i < kernel.inputs.size(); ++i)
@@ -171,8 +189,11 @@ void ProgramWriter::emit_kernel(plan::KernelStep& kernel) {
 }
 
 void ProgramWriter::emit_block(Block& block) {
+  Block out;
+  out.reserve(block.size());
   for (Step& step : block) {
     if (auto* kernel = std::get_if<plan::KernelStep>(&step.what)) {
+      bring_parameters(step, out);
       emit_kernel(*kernel);
     } else if (auto* host = std::get_if<plan::HostStep>(&step.what)) {
       rename_inputs(host->instruction, host->inputs);
@@ -189,7 +210,9 @@ void ProgramWriter::emit_block(Block& block) {
       branch.selector = buffer(branch.selector);
       for (Block& b : branch.branches) emit_block(b);
     }
+    out.push_back(std::move(step));
   }
+  block = std::move(out);
 }
 
 Result<std::shared_ptr<const plan::Program>> ProgramWriter::write() {

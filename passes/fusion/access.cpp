@@ -317,4 +317,24 @@ std::vector<bool> overwritable_parameters(const Computation& fused) {
   return out;
 }
 
+std::vector<std::optional<uint32_t>> updated_parameters(const Computation& fused) {
+  std::vector<std::optional<uint32_t>> out;
+  auto add = [&](Value v, size_t leaf) {
+    auto& parameter = out.emplace_back();
+    if (v->op != Op::DynamicUpdateSlice && v->op != Op::Scatter) return;
+    Value updated = v->operand(leaf);
+    if (updated->op == Op::Parameter) parameter = static_cast<uint32_t>(updated->as<ir::ParameterAttr>().number);
+  };
+  Value root = fused.root();
+  if (root->op == Op::Tuple) {
+    for (Value v : root->operands()) {
+      if (v->op == Op::GetTupleElement) add(v->operand(0), static_cast<size_t>(v->as<ir::TupleIndexAttr>().index));
+      else add(v, 0);
+    }
+  } else {
+    for (size_t leaf = 0; leaf < ir::leaves(root->type).size(); ++leaf) add(root, leaf);
+  }
+  return out;
+}
+
 }  // namespace hloc::passes

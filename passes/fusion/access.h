@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
@@ -33,5 +34,9 @@ std::vector<std::vector<OperandAccess>> classify_accesses(const ir::Computation&
 // before the root's is written in its place: at the root's own index, or, by what is computed once a row and ready before
 // the row's first element is written, in the same row. All false when the results are not of one shape.
 std::vector<bool> overwritable_parameters(const ir::Computation& fused);
+
+// By result: the parameter that it has all elements of which it does not set itself (dynamic-update-slice and scatter of a
+// parameter), if any.
+std::vector<std::optional<uint32_t>> updated_parameters(const ir::Computation& fused);
 
 }  // namespace hloc::passes

@@ -24,14 +24,19 @@ std::vector<std::byte> random_input(const Shape& shape, Random& r, bool exact) {
   return out;
 }
 
-Result<Buffers> run_on(const Module& m, const std::string& target, const Buffers& inputs) {
-  auto program = compile(m, {.target = target, .verify_each = true});
-  if (!program) return program.error();
+Result<Program> program_for(const Module& m, const std::string& target) { return compile(m, {.target = target, .verify_each = true}); }
+
+// `donate`: results take the memory of the parameters that they may have.
+Result<Buffers> run(const Program& program, Buffers inputs, bool donate = false) {
   Buffers outputs;
-  for (const Shape& s : program->results()) outputs.emplace_back(s.bytes());
+  for (const Shape& s : program.results()) outputs.emplace_back(s.bytes());
   std::vector<std::span<const std::byte>> in(inputs.begin(), inputs.end());
   std::vector<std::span<std::byte>> out(outputs.begin(), outputs.end());
-  if (auto ok = program->call(in, out, {.guard_pages = true}); !ok) return ok.error();
+  if (donate)
+    for (const Alias& a : program.aliases()) out[a.result] = inputs[a.parameter];
+  if (auto ok = program.call(in, out, {.guard_pages = !donate}); !ok) return ok.error();
+  if (donate)
+    for (const Alias& a : program.aliases()) outputs[a.result] = inputs[a.parameter];
   return outputs;
 }
 
@@ -63,12 +68,20 @@ std::string difference_on(const Module& m, const char* target, uint64_t seed, bo
   Random r(seed);
   Buffers inputs;
   for (const Shape& s : *parameters) inputs.push_back(random_input(s, r, exact));
-  auto want = run_on(m, "reference", inputs);
+  auto evaluator = program_for(m, "reference");
+  if (!evaluator) return "the evaluator: " + evaluator.error().render();
+  auto want = run(*evaluator, inputs);
   if (!want) return "the evaluator: " + want.error().render();
-  auto got = run_on(m, target, inputs);
-  if (!got) return std::string(target) + ": " + got.error().render();
-  std::string difference = compare(*results, *got, *want, exact);
-  return difference.empty() ? "" : std::string(target) + ": " + difference + "\n";
+  auto program = program_for(m, target);
+  if (!program) return std::string(target) + ": " + program.error().render();
+  for (bool donate : {false, true}) {
+    if (donate && program->aliases().empty()) break;
+    auto got = run(*program, inputs, donate);
+    if (!got) return std::string(target) + ": " + got.error().render();
+    std::string difference = compare(*results, *got, *want, exact);
+    if (!difference.empty()) return std::string(target) + (donate ? ", memory donated: " : ": ") + difference + "\n";
+  }
+  return "";
 }
 
 // The same finding, as small as it gets.

@@ -35,6 +35,7 @@ class Generator {
       body_ += fmt::format("  {} = {} parameter({})\n", p.name, shape_text(p), i);
       pool_.push_back(p);
     }
+    parameters_ = pool_;
     for (int i = 0; i < o_.instructions; ++i) step();
     std::vector<Operand> results;
     for (int i = 0; i < 1 + static_cast<int>(r_.below(3)); ++i) results.push_back(pool_[pool_.size() - 1 - r_.below(std::min<size_t>(pool_.size(), 6))]);
@@ -44,10 +45,23 @@ class Generator {
       types += (types.empty() ? "" : ", ") + shape_text(o);
     }
     body_ += fmt::format("  ROOT result = ({}) tuple({})\n", types, names);
-    return fmt::format("HloModule random\n\n{}ENTRY main {{\n{}}}\n", computations_, body_);
+    return fmt::format("HloModule random{}\n\n{}ENTRY main {{\n{}}}\n", donations(results), computations_, body_);
   }
 
  private:
+  // Parameters that give their memory to a result of their shape.
+  std::string donations(const std::vector<Operand>& results) {
+    std::string list;
+    std::vector<bool> taken(parameters_.size());
+    for (size_t k = 0; k < results.size(); ++k)
+      for (size_t p = 0; p < parameters_.size(); ++p) {
+        if (taken[p] || shape_text(parameters_[p]) != shape_text(results[k]) || r_.chance(30)) continue;
+        taken[p] = true;
+        list += fmt::format("{}{{{}}}: ({}, {{}}, may-alias)", list.empty() ? " " : ", ", k, p);
+        break;
+      }
+    return list.empty() ? "" : fmt::format(", input_output_alias={{{} }}", list);
+  }
   std::string type() {
     static const std::vector<std::string> exact{"f32", "f32", "f64", "s32", "s32", "pred", "f16", "bf16", "s8", "u8", "s16", "u16", "s64", "u32", "u64"};
     static const std::vector<std::string> smooth{"f32", "f32", "f32", "f64"};
@@ -106,7 +120,10 @@ class Generator {
     else if (o_.exact) ops = {"negate", "abs", "sign", "ceil", "floor", "round-nearest-even", "round-nearest-afz"};
     else ops = {"tanh", "logistic", "sine", "cosine", "negate", "abs", "exponential-minus-one"};
     if (x.type[0] == 'u') ops.erase(std::remove(ops.begin(), ops.end(), "sign"), ops.end());
-    emit(x.type, x.dims, fmt::format("{}({})", r_.pick(ops), x.name));
+    std::string op = r_.pick(ops);
+    // Of a large number a difference in the last places is a large one.
+    if (op == "sine" || op == "cosine") x = emit(x.type, x.dims, fmt::format("tanh({})", x.name));
+    emit(x.type, x.dims, fmt::format("{}({})", op, x.name));
   }
 
   // Another operand of the same type: one from the pool, or a constant of that shape.
@@ -466,7 +483,7 @@ class Generator {
   const GeneratorOptions& o_;
   std::string computations_, body_;
   std::vector<std::string> reducers_;
-  std::vector<Operand> pool_;
+  std::vector<Operand> pool_, parameters_;
   int next_ = 0, depth_ = 0;  // depth: of computations
 };
 
