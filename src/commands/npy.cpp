@@ -213,7 +213,9 @@ Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& s
   auto known = npy_descriptors(shape.element);
   if (std::find(known.begin(), known.end(), array.descr) == known.end())
     return file_error(path, fmt::format("elements are '{}', but the parameter is {}: '{}' was expected", array.descr, to_string(shape), known[0]));
-  if (array.dims != shape.dims)
+  // NumPy's ascontiguousarray makes an array of one element of a scalar, and many writers call it.
+  bool scalar_as_array = shape.dims.empty() && array.dims.size() == 1 && array.dims[0] == 1;
+  if (array.dims != shape.dims && !scalar_as_array)
     return file_error(path, fmt::format("the array has shape [{}], but the parameter is {}", fmt::join(array.dims, ","), to_string(shape)));
   std::vector<std::byte> out(array.bytes.size());
   if (!out.empty()) std::memcpy(out.data(), array.bytes.data(), out.size());

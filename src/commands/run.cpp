@@ -43,7 +43,7 @@ int show_results(const RunArguments& a, std::span<const Shape> shapes, const std
 }
 
 void show_stats(const ProgramStats& s) {
-  fmt::print(stderr, "target {}: {} instructions, {} kernels, {} host steps; arena {} bytes, code {} bytes; compiled in {:.2f} ms\n",
+  fmt::print(stderr, "target {}: instructions: {}, kernels: {}, host steps: {}, arena: {} bytes, code: {} bytes; compiled in {:.2f} ms\n",
              s.target, s.instructions, s.kernels, s.fallback_kernels, s.arena_bytes, s.code_bytes, s.compile_ms);
   for (const std::string& op : s.fallbacks) fmt::print(stderr, "  host step: {}\n", op);
 }
