@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # The contract of the command line: exit codes, files written or not, messages.
 hloc=$1
-cd "$(dirname "$0")"
-source ./lib.sh
-cd - >/dev/null
+source "$(dirname "$0")/lib.sh"
 
 cat >"$work/axpy.hlo" <<'HLO'
 HloModule axpy

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # A program of its own builds against the installed library by pkg-config alone.
 hloc=$1 build=$2
-cd "$(dirname "$0")"
-source ./lib.sh
-cd - >/dev/null
+source "$(dirname "$0")/lib.sh"
 
 cat >"$work/embed.cpp" <<'CPP'
 #include <cstdio>

@@ -5,7 +5,7 @@ trap 'rm -rf "$work"' EXIT
 
 # What a build with sanitizers changes: they need address space without bound, and the flags where their library is linked.
 sanitizers=
-! nm -D "$hloc" 2>/dev/null | grep -q __asan_init || sanitizers="-fsanitize=address,undefined"
+! nm -D "$hloc" | grep -q __asan_init || sanitizers="-fsanitize=address,undefined"
 at_most_2_gb="ulimit -v 2000000"
 [ -z "$sanitizers" ] || at_most_2_gb=true
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # An object file, linked by gcc with a C main, gives the bytes that `hloc run` gives.
 hloc=$1
-cd "$(dirname "$0")"
-source ./lib.sh
-cd - >/dev/null
+source "$(dirname "$0")/lib.sh"
 
 cat >"$work/main.c" <<'C'
 #include <stdio.h>
