@@ -23,6 +23,7 @@ count() {
   p=${p:-0} f=${f:-0}
   if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
   [ "$f" -eq 0 ] || cat "$log"
+  grep '^skipped:' "$log"
   echo "== $name: $p passed, $f failed"
   passed=$((passed + p)) failed=$((failed + f))
   rm -f "$log"
