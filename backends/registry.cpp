@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/aarch64_backend.h"
 #include "backends/cpu/x86_backend.h"
 #include "backends/reference/reference.h"
 #include "ir/support/source.h"
@@ -9,7 +10,7 @@
 namespace hloc::backends {
 
 std::span<const Backend* const> all_backends() {
-  static constexpr const Backend* table[] = {&x86_backend, &reference_backend};
+  static constexpr const Backend* table[] = {&x86_backend, &aarch64_backend, &reference_backend};
   return table;
 }
 

@@ -26,6 +26,8 @@ class Executable {
   virtual Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                             const CallOptions& options) const = 0;
   virtual int64_t code_bytes() const { return 0; }
+  // The command that runs the code where this machine can't by itself; else empty.
+  virtual std::string_view runner() const { return {}; }
 };
 
 // What is compiled.

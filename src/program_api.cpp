@@ -68,6 +68,7 @@ Result<Program> compile_program(const Module& module, const CompileOptions& opti
   if (!executable) return executable.error();
   implementation->executable = std::move(*executable);
   implementation->stats.code_bytes = implementation->executable->code_bytes();
+  implementation->stats.runner = implementation->executable->runner();
   implementation->stats.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return Program(std::shared_ptr<const Program::Implementation>(std::move(implementation)));

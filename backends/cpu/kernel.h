@@ -22,9 +22,10 @@ namespace hloc::cpu {
 
 // What lowering to machine IR depends on.
 struct Machine {
-  int vector_bytes = 32;        // 32: AVX2; 64: AVX-512
-  int vector_registers = 16;    // 16 or 32
-  bool has_masks = false;       // masked memory access for every element width
+  int vector_bytes = 32;        // 16, 32 or 64
+  int vector_registers = 16;
+  int masked_width = 4;         // bytes of the narrowest elements that masked memory access takes; more than 8: there is none
+  bool has_gather = true;       // loads of lanes that lie apart
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
 };
 

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "backends/cpu/aot/elf.h"
-#include "backends/cpu/aot/header.h"
-#include "backends/cpu/driver.h"
+#include "backends/cpu/generate.h"
 #include "backends/cpu/jit.h"
-#include "backends/cpu/steps.h"
 #include "backends/cpu/x86/x86.h"
 #include "backends/loops/lower.h"
 #include "ir/support/source.h"
@@ -56,77 +53,34 @@ cpu::Machine machine_for(const ir::Target& target) {
   cpu::Machine m;
   m.vector_bytes = static_cast<int>(target.vector_bytes);
   m.vector_registers = static_cast<int>(target.vector_registers);
-  m.has_masks = m.vector_bytes == 64;
+  m.masked_width = m.vector_bytes == 64 ? 1 : 4;
   m.l1_bytes = target.l1_bytes;
   m.l2_bytes = target.l2_bytes;
   m.l3_bytes = target.l3_bytes;
   return m;
 }
 
-struct Assembled {
-  cpu::DrivenProgram program;
-  machine::ObjectCode code;
-};
-
-Result<Assembled> assemble_job(const Job& job, std::string_view entry, bool listing) {
-  auto program = cpu::compile_program(*job.plan, machine_for(*job.target), entry);
-  if (!program) return program.error();
-  Assembled out;
-  out.program = std::move(*program);
-  x86::AssembleOptions options;
-  options.data = out.program.constants;
-  options.exported = {out.program.entry};
-  options.listing = listing;
-  auto code = x86::assemble(std::move(out.program.functions), features_for(*job.target), options);
-  if (!code) return code.error();
-  out.code = std::move(*code);
-  return out;
+Result<machine::ObjectCode> assemble_x86(std::vector<machine::Function> functions, const ir::Target& target,
+                                         const machine::AssembleOptions& options) {
+  return x86::assemble(std::move(functions), features_for(target), options);
 }
+
+constexpr cpu::CodeGenerator x86_code{machine_for, assemble_x86, "System V ABI"};
 
 Result<std::unique_ptr<Executable>> compile_x86(const Job& job) {
   if (!x86::can_run(features_for(*job.target)))
     return error(ErrorKind::target, fmt::format("this machine's CPU can't run code for {}; compile an object file instead, or take "
                                                 "--target native", job.target->name));
-  auto assembled = assemble_job(job, "hloc_entry", false);
+  auto assembled = cpu::assemble_plan(*job.plan, *job.target, x86_code, "hloc_entry");
   if (!assembled) return assembled.error();
   return cpu::make_executable(job.plan, std::move(assembled->program), assembled->code);
 }
 
-Result<ObjectFile> object_x86(const Job& job, std::string_view symbol) {
-  auto assembled = assemble_job(job, symbol, false);
-  if (!assembled) return assembled.error();
-  ObjectFile out;
-  out.header = cpu::c_header(*job.plan, *job.target, symbol, assembled->program.scratch_bytes);
-  auto elf = aot::write_elf(assembled->code);
-  if (!elf) return elf.error();
-  out.object = std::move(*elf);
-  return out;
-}
+Result<ObjectFile> object_x86(const Job& job, std::string_view symbol) { return cpu::object_file(job, x86_code, symbol); }
+Result<std::string> machine_x86(const Job& job) { return cpu::machine_text(job, x86_code); }
+Result<std::string> asm_x86(const Job& job) { return cpu::assembler_text(job, x86_code); }
 
-// Text of the kernels, one after the other.
-Result<std::string> emit_loops(const Job& job) {
-  auto program = cpu::cpu_program(*job.plan);
-  if (!program) return program.error();
-  std::string out;
-  for (const cpu::StepKernel& kernel : program->kernels) out += loops::print(kernel.kernel) + "\n";
-  return out;
-}
-
-Result<std::string> emit_machine(const Job& job) {
-  auto program = cpu::compile_program(*job.plan, machine_for(*job.target), "hloc_entry");
-  if (!program) return program.error();
-  std::string out;
-  for (const machine::Function& f : program->functions) out += machine::print(f) + "\n";
-  return out;
-}
-
-Result<std::string> emit_asm(const Job& job) {
-  auto assembled = assemble_job(job, "hloc_entry", true);
-  if (!assembled) return assembled.error();
-  return machine::assembly_listing(assembled->code);
-}
-
-constexpr EmitKind x86_emits[] = {{"loops", emit_loops}, {"machine", emit_machine}, {"asm", emit_asm}};
+constexpr EmitKind x86_emits[] = {{"loops", cpu::loops_text}, {"machine", machine_x86}, {"asm", asm_x86}};
 
 }  // namespace
 

@@ -45,6 +45,7 @@ struct ProgramStats {
   std::vector<std::string> fallbacks;  // which ops, one per host step: "sort (main/sort.3)"
   int64_t arena_bytes = 0;        // scratch memory of one call
   int64_t code_bytes = 0;         // machine code and its constants
+  std::string runner;             // the emulator that runs the code ("qemu-aarch64") where this machine can't; else empty
   double flops = 0, bytes = 0;    // of one call: arithmetic operations, and bytes kernels read and write
   double compile_ms = 0;
 };

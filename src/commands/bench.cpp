@@ -88,6 +88,8 @@ int run_bench(const BenchArguments& a) {
                            {"bytes", s.bytes},
                            {"threads", a.threads},
                            {"target", s.target}};
+  if (!s.runner.empty()) j["runner"] = s.runner;
+  say_runner(s);
   if (a.json) {
     fmt::print("{}\n", j.dump());
   } else {

@@ -84,6 +84,10 @@ bool same_file(const std::string& a, const std::string& b) {
   return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
+void say_runner(const ProgramStats& stats) {
+  if (!stats.runner.empty()) fmt::print(stderr, "note: code for {} runs under {} here\n", stats.target, stats.runner);
+}
+
 std::string not_empty(const std::string& text) { return text.empty() ? "a name was expected" : ""; }
 
 int exit_code(ErrorKind kind) {

@@ -42,6 +42,9 @@ bool written_in_place(const std::string& path);
 // Whether both name one existing file.
 bool same_file(const std::string& a, const std::string& b);
 
+// Says on stderr that an emulator runs the code, where one does.
+void say_runner(const ProgramStats& stats);
+
 // For options that name a file: CLI11 would take "" for the option's absence.
 std::string not_empty(const std::string& text);
 

@@ -87,6 +87,7 @@ int run_run(const RunArguments& a) {
   if (!program) return report(program.error());
   if (!dumped) return report(dumped.error());
   if (a.verbose) show_stats(program->stats());
+  say_runner(program->stats());
 
   auto inputs = gather_inputs(a.inputs, program->parameters());
   if (!inputs) return report(inputs.error());

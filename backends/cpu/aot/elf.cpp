@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/aot/elf.h"
+#include "backends/cpu/aot/elf_structures.h"
 #include "ir/support/check.h"
 #include "ir/support/source.h"
 
@@ -14,17 +15,6 @@ namespace {
 
 using machine::ObjectCode;
 using machine::Relocation;
-
-// The file structures by their names in the gABI; little-endian, as all our machines are.
-struct ElfHeader {
-  uint8_t ident[16];
-  uint16_t type, machine;
-  uint32_t version;
-  uint64_t entry, program_headers, section_headers;
-  uint32_t flags;
-  uint16_t header_size, program_header_size, program_header_count, section_header_size, section_header_count, names_index;
-};
-static_assert(sizeof(ElfHeader) == 64);
 
 struct SectionHeader {
   uint32_t name = 0, type = 0;
@@ -50,7 +40,6 @@ struct RelaEntry {
 constexpr uint32_t type_progbits = 1, type_symtab = 2, type_strtab = 3, type_rela = 4;
 constexpr uint64_t flag_alloc = 2, flag_exec = 4, flag_info_link = 0x40;
 constexpr uint8_t symbol_object = 1, symbol_function = 2, symbol_section = 3, bind_global = 1 << 4;
-constexpr uint32_t relocation_pc32 = 2;  // R_X86_64_PC32: S + A - P
 
 // The order of the sections in the file.
 enum Section : uint16_t { null_section, text, rodata, rela_text, symtab, strtab, shstrtab, gnu_stack, section_count };
@@ -160,7 +149,9 @@ class ElfWriter {
                         : r.target == Relocation::Target::data ? data_offsets_[r.index]
                                                                : 0;
       uint64_t symbol = in_text ? 1 : 2;  // of the section
-      RelaEntry e{r.offset, symbol << 32 | relocation_pc32, r.addend + static_cast<int64_t>(offset)};
+      uint32_t word;
+      std::memcpy(&word, code_.text.data() + r.offset, sizeof word);
+      RelaEntry e{r.offset, symbol << 32 | machine::elf_relocation(code_.isa, r.kind, word).number, r.addend + static_cast<int64_t>(offset)};
       append(&e, 1);
     }
     end(rela_text);
@@ -168,14 +159,8 @@ class ElfWriter {
 
   std::vector<std::byte> finish() {
     align(8);
-    ElfHeader h{};
-    const uint8_t ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};  // 64 bits, little-endian, version 1, System V
-    std::memcpy(h.ident, ident, sizeof ident);
-    h.type = 1;  // relocatable
-    h.machine = code_.isa == machine::Isa::x86_64 ? 62 : 183;
-    h.version = 1;
+    ElfHeader h = elf_header(code_.isa, elf_relocatable);
     h.section_headers = file_.size();
-    h.header_size = sizeof(ElfHeader);
     h.section_header_size = sizeof(SectionHeader);
     h.section_header_count = section_count;
     h.names_index = shstrtab;
@@ -195,7 +180,6 @@ class ElfWriter {
 }  // namespace
 
 Result<std::vector<std::byte>> write_elf(const ObjectCode& code) {
-  HLOC_CHECK(code.isa == machine::Isa::x86_64, "relocations of other machines are not known here");
   if (!code.externals.empty()) {
     return error(ErrorKind::target,
                  fmt::format("the object would need '{}' from outside; object files stand alone", code.externals[0]));

@@ -63,10 +63,10 @@ std::string upper_case(std::string_view s) {
 
 }  // namespace
 
-std::string c_header(const plan::Program& program, const ir::Target& target, std::string_view symbol, int64_t scratch_bytes) {
+std::string c_header(const plan::Program& program, const ir::Target& target, std::string_view abi, std::string_view symbol, int64_t scratch_bytes) {
   std::string upper = upper_case(symbol);
   std::string out = fmt::format(
-      "/* {0}: compiled by hloc for {1} (System V ABI).\n"
+      "/* {0}: compiled by hloc for {1} ({4}).\n"
       "\n"
       "   int {0}(in, out, scratch, context) reads the buffers in[0…] and writes out[0…]; 0 is success.\n"
       "   Buffers are dense, row-major, and at least aligned to their elements (64 bytes is fastest). They must not overlap,\n"
@@ -74,7 +74,7 @@ std::string c_header(const plan::Program& program, const ir::Target& target, std
       "   calls with different scratch and outputs may run at the same time. context may be 0. */\n"
       "#ifndef {2}_H_INCLUDED\n#define {2}_H_INCLUDED\n\n#include <stdint.h>\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{3}\n",
-      symbol, target.name, upper, context_definition);
+      symbol, target.name, upper, context_definition, abi);
   out += fmt::format("#define {0}_INPUTS {1}\n#define {0}_OUTPUTS {2}\n", upper, program.parameters.size(), program.results.size());
   out += fmt::format("#define {0}_SCRATCH_BYTES {1}\n#define {0}_SCRATCH_ALIGN 64\n\n", upper, scratch_bytes);
   describe_buffers(out, program, program.parameters, "in", upper, "IN");

@@ -124,7 +124,7 @@ void choose_packing(ContractPlan& p, const loops::Kernel& kernel, const Contract
   auto rhs_k = stride_along(rhs, rhs_value, p.k), rhs_n = stride_along(rhs, rhs_value, p.n);
   bool partial = p.columns % p.lanes != 0;
   bool rhs_direct = kernel.type(rhs_value) == c.accumulate && rhs_k && rhs_n && *rhs_n == 1 && fits_displacement(*rhs_k * size * 4) &&
-                    (!partial || machine.has_masks || size >= 4);
+                    (!partial || size >= machine.masked_width);
   // Packing reads and writes every element once; direct use pays by cache misses each time a panel is used again.
   // Rows a multiple of a page apart fall into few cache sets, so there a panel is read from far again and again.
   int64_t step = rhs_k ? std::abs(*rhs_k) * size : 0;

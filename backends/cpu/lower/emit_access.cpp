@@ -139,10 +139,9 @@ void BlockEmitter::store_lanes(const loops::Access& access, ElementType element,
 
 // Do loads and stores with this pattern, element and guards have to go lane by lane?
 static bool needs_lanes(bool by_lane, bool strided, bool is_store, bool varying_guards, ElementType element, int64_t reach, const Machine& machine) {
-  bool wide_enough = byte_width(element) >= 4;
   if (by_lane) return true;
-  if (strided) return is_store || !wide_enough || element == ElementType::pred || !fits_s32(reach);
-  return varying_guards && !wide_enough && !machine.has_masks;
+  if (strided) return is_store || !machine.has_gather || byte_width(element) < 4 || element == ElementType::pred || !fits_s32(reach);
+  return varying_guards && byte_width(element) < machine.masked_width;
 }
 
 void BlockEmitter::emit_load(const loops::Load& load) {
@@ -227,7 +226,7 @@ bool BlockEmitter::can_mask(const loops::Block& body) const {
       good &= !is_store;
       return;
     }
-    good &= machine_.has_masks || byte_width(element) >= 4;
+    good &= byte_width(element) >= machine_.masked_width;
     good &= !needs_lanes(pattern == Pattern::by_lane, pattern == Pattern::strided, is_store, varying_guards, element, stride * lanes_.count, machine_);
   };
   loops::for_each_statement(body, [&](const loops::Statement& s) {

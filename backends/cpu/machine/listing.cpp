@@ -1,5 +1,6 @@
 // Assembler text: the bytes of an object in a form that GNU as takes, with the machine IR beside them.
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -72,6 +73,16 @@ class ListingWriter {
     put("\t.type {0}, @function\n\t.size {0}, {1}\n{0}:\n", name, f.size);
   }
 
+  // A field is four bytes: a distance, or an instruction of which some bits are.
+  void put_relocation(const Relocation& r, size_t at) {
+    std::string target = fmt::format("{} {} {}", target_of(r), r.addend < 0 ? '-' : '+', r.addend < 0 ? -r.addend : r.addend);
+    if (code_.isa == Isa::x86_64) return put("\t.long {} - .\n", target);
+    uint32_t word;
+    std::memcpy(&word, code_.text.data() + at, sizeof word);
+    put("\t.reloc ., {}, {}\n", elf_relocation(code_.isa, r.kind, word).name, target);
+    put_bytes(std::span(code_.text).subspan(at, 4));
+  }
+
   // The bytes of [begin, end), fields of relocations as expressions.
   void put_code(size_t begin, size_t end) {
     for (size_t at = begin; at < end;) {
@@ -82,7 +93,7 @@ class ListingWriter {
         at = stop;
       } else {
         const Relocation& r = relocations_[next_relocation_];
-        put("\t.long {} {} {} - .\n", target_of(r), r.addend < 0 ? '-' : '+', r.addend < 0 ? -r.addend : r.addend);
+        put_relocation(r, at);
         at += 4;
       }
     }
@@ -92,7 +103,7 @@ class ListingWriter {
     size_t at = 0, line = 0, function = 0;
     while (at < code_.text.size()) {
       if (function < code_.functions.size() && code_.functions[function].offset == at) put_symbol(code_.functions[function++]);
-      while (line < code_.listing.size() && code_.listing[line].offset == at) put("\t# {}\n", one_line(code_.listing[line++].text));
+      while (line < code_.listing.size() && code_.listing[line].offset == at) put("\t{} {}\n", code_.isa == Isa::x86_64 ? "#" : "//", one_line(code_.listing[line++].text));
       size_t end = code_.text.size();
       if (line < code_.listing.size()) end = std::min<size_t>(end, code_.listing[line].offset);
       if (function < code_.functions.size()) end = std::min<size_t>(end, code_.functions[function].offset);

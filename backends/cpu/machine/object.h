@@ -1,7 +1,7 @@
 // Assembled code: what an emitter makes, and what both the JIT loader and the ELF writer take.
 //
 // `text` holds the functions, `rodata` the constants they load. They are placed apart; relocations say which 4-byte
-// fields of `text` hold distances to other things.
+// fields of `text` hold distances to other things, or parts of their addresses.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,27 @@ struct Relocation {
   };
   enum class Kind : uint8_t {
     address,  // x86: the 4-byte displacement of a load or of `lea reg, [rip + d]`
-    call,     // x86: the displacement of `call rel32`
+    call,     // x86: the displacement of `call rel32`; A64: of `bl`
+    page,     // A64: the distance of 4 KiB pages in `adrp`
+    low12,    // A64: the low 12 bits of the address in an add, a load or a store
   };
   uint64_t offset = 0;  // of the field, in text
   Target target = Target::rodata;
   Kind kind = Kind::address;
   uint32_t index = 0;
-  int64_t addend = 0;  // the field becomes target + addend - address of the field
+  int64_t addend = 0;  // what counts is target + addend, and (but for low12) the distance from the field
 };
+
+// Puts the field's value in for the object placed at an address: `place` is the field's, `target` includes the addend. False
+// if it does not reach that far.
+bool apply_relocation(Isa isa, Relocation::Kind kind, std::byte* field, uint64_t place, uint64_t target);
+
+// What ELF calls the relocation of a field whose bytes are `word`.
+struct RelocationName {
+  uint32_t number = 0;
+  std::string_view name;
+};
+RelocationName elf_relocation(Isa isa, Relocation::Kind kind, uint32_t word);
 
 // One line of a listing: which machine instruction the bytes from `offset` on come from.
 struct ListingLine {

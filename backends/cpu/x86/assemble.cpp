@@ -1,7 +1,6 @@
 // All steps from machine IR to an object, and what its symbols refer to.
 #include <cstring>
 #include <memory>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -14,45 +13,13 @@ using machine::Relocation;
 
 namespace {
 
-void drop_unreachable_blocks(Function& f) {
-  std::vector<bool> seen(f.blocks.size());
-  std::vector<machine::BlockId> work{0};
-  seen[0] = true;
-  while (!work.empty()) {
-    machine::BlockId b = work.back();
-    work.pop_back();
-    for (machine::BlockId to : machine::successors(f.blocks[b].insts.back())) {
-      if (!seen[to]) seen[to] = true, work.push_back(to);
-    }
-  }
-  std::erase_if(f.order, [&](machine::BlockId b) { return !seen[b]; });
-}
-
-// Names to functions and data of this object; what is neither is external.
-class SymbolTable {
- public:
-  SymbolTable(std::span<const Function> functions, const std::vector<machine::NamedData>& data) {
-    for (uint32_t n = 0; n < functions.size(); n++) table_.emplace(functions[n].name, std::pair{Relocation::Target::function, n});
-    for (uint32_t n = 0; n < data.size(); n++) table_.emplace(data[n].name, std::pair{Relocation::Target::data, n});
-  }
-  // Fills in target and index; `name` is what the relocation refers to.
-  void resolve(Relocation& r, const std::string& name, ObjectCode& out) {
-    auto [it, fresh] = table_.try_emplace(name, Relocation::Target::external, static_cast<uint32_t>(out.externals.size()));
-    if (fresh) out.externals.push_back(name);
-    std::tie(r.target, r.index) = it->second;
-  }
-
- private:
-  std::unordered_map<std::string, std::pair<Relocation::Target, uint32_t>> table_;
-};
-
 struct FreeAligned {
   void operator()(void* p) const { std::free(p); }
 };
 
 Result<void> prepare(Function& f, machine::Allocation& allocation, const Features& features) {
   if (Result<void> ok = machine::verify(f); !ok) return ok;
-  drop_unreachable_blocks(f);
+  machine::drop_unreachable_blocks(f);
   if (Result<void> ok = legalise(f, features); !ok) return ok;
   fold_operands(f, features);
   Result<machine::Allocation> a = machine::allocate(f, target_regs(features));
@@ -83,7 +50,7 @@ void settle_local_calls(ObjectCode& out) {
 
 // One try with a buffer of `size` bytes; false if it was too small.
 bool emit_all(const std::vector<Function>& functions, const std::vector<machine::Allocation>& allocations,
-              const Features& features, bool listing, size_t size, SymbolTable& symbols, ObjectCode& out) {
+              const Features& features, bool listing, size_t size, machine::SymbolTable& symbols, ObjectCode& out) {
   size = (size + 63) / 64 * 64;
   std::unique_ptr<void, FreeAligned> buffer(std::aligned_alloc(64, size));
   if (!buffer) throw std::bad_alloc();
@@ -120,7 +87,7 @@ Result<ObjectCode> assemble(std::vector<Function> functions, const Features& fea
     out.isa = machine::Isa::x86_64;
     out.data = options.data;
     out.exported = options.exported;
-    SymbolTable symbols(functions, options.data);
+    machine::SymbolTable symbols(functions, options.data);
     if (emit_all(functions, allocations, features, options.listing, size, symbols, out)) return out;
   }
 }

@@ -52,18 +52,6 @@ std::vector<bool> innermost_loop_heads(const Function& f) {
 
 // ---- operands ----------------------------------------------------------------------------------------------------
 
-uint32_t ConstantPool::add(std::span<const std::byte> constant) {
-  std::string key(reinterpret_cast<const char*>(constant.data()), constant.size());
-  auto [it, fresh] = offsets_.try_emplace(std::move(key), 0);
-  if (fresh) {
-    size_t alignment = constant.size();  // a power of two up to 64
-    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
-    it->second = static_cast<uint32_t>(bytes_.size());
-    bytes_.insert(bytes_.end(), constant.begin(), constant.end());
-  }
-  return it->second;
-}
-
 // Distances to other sections are not known yet. The displacement gets a mark, which `resolve_references` finds among
 // the bytes that follow to learn where the field is.
 Emitter::Address Emitter::reference(machine::Relocation r, int immediate, bool broadcast) {
@@ -183,7 +171,7 @@ void Emitter::prologue() {
     if (bytes) sub(rsp, static_cast<int>(bytes));
   }
   frame_bytes_ = bytes;
-  std::vector<Move> moves;
+  std::vector<machine::Move> moves;
   for (size_t p = 0; p < f_->params.size(); p++) {
     uint8_t to = phys(f_->params[p]);
     if (to != 255) moves.push_back({to, argument_registers[p]});
@@ -199,27 +187,9 @@ void Emitter::epilogue() {
   ret();
 }
 
-// All at once: first what nobody reads any more, then cycles by exchange.
-void Emitter::parallel_moves(std::vector<Move> moves) {
-  std::erase_if(moves, [](const Move& m) { return m.first == m.second; });
-  while (!moves.empty()) {
-    auto free = std::find_if(moves.begin(), moves.end(), [&](const Move& m) {
-      return std::none_of(moves.begin(), moves.end(), [&](const Move& other) { return other.second == m.first; });
-    });
-    if (free != moves.end()) {
-      mov(Reg64(free->first), Reg64(free->second));
-      moves.erase(free);
-      continue;
-    }
-    Move m = moves.back();
-    moves.pop_back();
-    xchg(Reg64(m.first), Reg64(m.second));
-    for (Move& other : moves) {
-      if (other.second == m.first) other.second = m.second;
-      else if (other.second == m.second) other.second = m.first;
-    }
-    std::erase_if(moves, [](const Move& left) { return left.first == left.second; });
-  }
+void Emitter::parallel_moves(std::vector<machine::Move> moves) {
+  machine::parallel_moves(std::move(moves), [&](uint8_t to, uint8_t from) { mov(Reg64(to), Reg64(from)); },
+                          [&](uint8_t a, uint8_t b) { xchg(Reg64(a), Reg64(b)); });
 }
 
 // ---- instructions ------------------------------------------------------------------------------------------------
@@ -305,7 +275,7 @@ void Emitter::emit_ret(const Inst& i) {
 }
 
 void Emitter::emit_call(const Inst& i) {
-  std::vector<Move> moves;
+  std::vector<machine::Move> moves;
   auto sources = i.sources();
   bool through_register = i.op == Op::CallReg;
   for (size_t s = through_register, p = 0; s < sources.size() && sources[s]; s++, p++) {

@@ -13,10 +13,10 @@
 #include <xbyak/xbyak.h>
 
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/machine/assembly.h"
 #include "backends/cpu/machine/element.h"
 #include "backends/cpu/x86/x86.h"
 
@@ -34,17 +34,6 @@ using machine::VType;
 // The condition that holds when `c` does not; general registers' ones only.
 Cond negated(Cond c);
 
-// Constants that code loads, by bits: what is there already is shared.
-class ConstantPool {
- public:
-  explicit ConstantPool(std::vector<std::byte>& bytes) : bytes_(bytes) {}
-  uint32_t add(std::span<const std::byte> constant);
-
- private:
-  std::vector<std::byte>& bytes_;
-  std::unordered_map<std::string, uint32_t> offsets_;
-};
-
 class Emitter : public Xbyak::CodeGenerator {
  public:
   Emitter(void* buffer, size_t size, const Features& features, machine::ObjectCode& out)
@@ -61,7 +50,6 @@ class Emitter : public Xbyak::CodeGenerator {
   using Opmask = Xbyak::Opmask;
   using Address = Xbyak::Address;
   using Operand = Xbyak::Operand;
-  using Move = std::pair<uint8_t, uint8_t>;  // to, from
 
   // ---- operands ----
   uint8_t phys(Reg r) const { return a_->of(*f_, r); }
@@ -83,7 +71,7 @@ class Emitter : public Xbyak::CodeGenerator {
   // ---- emit.cpp ----
   void prologue();
   void epilogue();
-  void parallel_moves(std::vector<Move> moves);
+  void parallel_moves(std::vector<machine::Move> moves);
   void emit(const Inst& i, size_t next_block);
   void emit_call(const Inst& i);
   void emit_branch(const Inst& i, size_t next_block);
@@ -184,7 +172,7 @@ class Emitter : public Xbyak::CodeGenerator {
 
   bool v4_;
   machine::ObjectCode& out_;
-  ConstantPool pool_;
+  machine::ConstantPool pool_;
   const Function* f_ = nullptr;
   const machine::Allocation* a_ = nullptr;
   std::vector<Xbyak::Label> labels_;  // by block

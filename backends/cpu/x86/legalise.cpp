@@ -1,6 +1,4 @@
 // Which instructions need a sequence, and the driver that expands until none does.
-#include <fmt/format.h>
-
 #include "backends/cpu/x86/legalise.h"
 
 namespace hloc::x86 {
@@ -60,34 +58,6 @@ bool expand_general(const Expansion& x) {
   return true;
 }
 
-// ---- halves ------------------------------------------------------------------------------------------------------
-
-void split(const Expansion& x) {
-  const Inst& i = x.i;
-  HLOC_CHECK(i.lanes > 1 && i.mem == MemKind::none, "a vector of one lane cannot be split");
-  auto lanes = static_cast<uint8_t>(i.lanes / 2);
-  ElementType source = i.from != ElementType::invalid ? i.from : i.type;
-  Inst low = i, high = i;
-  low.lanes = high.lanes = lanes;
-  auto upper = [&](Reg r, ElementType e) { return r && r.reg_class() == RegClass::vector ? x.b.vpart({e, lanes}, r, 1) : r; };
-  high.a = upper(i.a, source);
-  high.b = i.b == i.a ? high.a : upper(i.b, source);
-  if (i.dst.reg_class() != RegClass::mask) {
-    low.dst = x.b.vector(), high.dst = x.b.vector();
-    x.b.emit(low), x.b.emit(high);
-    x.b.vconcat(x.type(), low.dst, high.dst, i.dst);
-    return;
-  }
-  // Masks have no halves: go by vectors of all ones and zeros.
-  VType half = x.half();
-  low.dst = x.b.mask(half), high.dst = x.b.mask(half);
-  x.b.emit(low), x.b.emit(high);
-  VType bits{machine::signed_of(x.width()), lanes}, all_bits{bits.element, i.lanes};
-  Reg ones = x.b.vconst_bits(bits, ~uint64_t{0}), zero = x.b.vzero(bits);
-  Reg whole = x.b.vconcat(all_bits, x.b.vselect(bits, low.dst, ones, zero), x.b.vselect(bits, high.dst, ones, zero));
-  x.b.vcmp(all_bits, Cond::ne, whole, x.b.vzero(all_bits), i.dst);
-}
-
 // ---- the driver --------------------------------------------------------------------------------------------------
 
 namespace {
@@ -131,35 +101,9 @@ bool supports(const Inst& i, const Features& features) {
 }
 
 Result<void> legalise(Function& f, const Features& features) {
-  if (f.vector_bytes > features.vector_bytes()) {
-    return error(ErrorKind::target, fmt::format("machine function {} has vectors of {} bytes, the target {}", f.name,
-                                                f.vector_bytes, features.vector_bytes()));
-  }
-  std::vector<Inst> out, sequence, pending;
-  for (machine::BlockId b : f.order) {
-    out.clear();
-    for (const Inst& original : f.blocks[b].insts) {
-      if (!supports(original, features)) {
-        return error(ErrorKind::target, fmt::format("the target has no form of '{}'", print(original, f)));
-      }
-      // A stack: a rule's sequence goes on top, first instruction uppermost.
-      pending.assign(1, original);
-      while (!pending.empty()) {
-        Inst i = pending.back();
-        pending.pop_back();
-        sequence.clear();
-        Builder builder(f, sequence);
-        if (expand({builder, i, features, f.vector_bytes})) {
-          pending.insert(pending.end(), sequence.rbegin(), sequence.rend());
-          HLOC_CHECK(pending.size() < 100000, "legalise does not end");
-        } else {
-          out.push_back(i);
-        }
-      }
-    }
-    f.blocks[b].insts = out;
-  }
-  return {};
+  return machine::legalise(
+      f, features.vector_bytes(), [&](const Inst& i) { return supports(i, features); },
+      [&](const machine::Expansion& x) { return expand({x, features}); });
 }
 
 }  // namespace hloc::x86

@@ -4,22 +4,15 @@
 #pragma once
 
 #include "backends/cpu/machine/element.h"
+#include "backends/cpu/machine/legalise.h"
 #include "backends/cpu/x86/x86.h"
 
 namespace hloc::x86 {
 
-struct Expansion {
-  machine::Builder& b;
-  const machine::Inst& i;
-  const Features& features;
-  int vector_bytes;  // of the function
+using machine::split;
 
-  machine::VType type() const { return i.vtype(); }
-  int width() const { return byte_width(i.type); }
-  // The same lanes with another element type.
-  machine::VType with(ElementType e) const { return {e, i.lanes}; }
-  bool fits(ElementType e) const { return byte_width(e) * i.lanes <= vector_bytes; }
-  machine::VType half() const { return {i.type, static_cast<uint8_t>(i.lanes / 2)}; }
+struct Expansion : machine::Expansion {
+  const Features& features;
 };
 
 bool expand_general(const Expansion& x);     // immediates, tail masks, copies
@@ -30,8 +23,5 @@ bool expand_compare(const Expansion& x);
 bool expand_lanes(const Expansion& x);       // extract, insert, part, permute beyond 16 bytes
 bool expand_masks(const Expansion& x);
 bool expand_convert(const Expansion& x);
-
-// The instruction in two halves of its lanes; for lane-wise ones (also conversions and comparisons) only.
-void split(const Expansion& x);
 
 }  // namespace hloc::x86

@@ -21,20 +21,6 @@ namespace {
 
 uint64_t sign_bit(int width) { return uint64_t{1} << (8 * width - 1); }
 
-// f16 and bf16 compute in f32 and round once more, which is the same as rounding once: f32 has more than twice the
-// digits of both, plus two.
-void through_f32(const Expansion& x) {
-  if (!x.fits(ElementType::f32)) return split(x);
-  Inst wide = x.i;
-  wide.type = ElementType::f32;
-  wide.dst = x.b.vector();
-  VType f32 = x.with(ElementType::f32);
-  wide.a = x.b.vconvert(f32, x.i.type, x.i.a);
-  if (x.i.b) wide.b = x.i.b == x.i.a ? wide.a : x.b.vconvert(f32, x.i.type, x.i.b);
-  x.b.emit(wide);
-  x.b.vconvert(x.type(), ElementType::f32, wide.dst, x.i.dst);
-}
-
 // min = minps(a, b) | minps(b, a): the two differ only for zeros of both signs (one is -0: so is the result) and for NaN
 // (all exponent bits stay on). max takes the sign bit off again when the two differ by it: (m | d) - d for d = m ^ n.
 void ieee_min_max(const Expansion& x) {
@@ -67,7 +53,7 @@ bool expand_float(const Expansion& x) {
   if (i.op == Op::VNeg) x.b.vxor(t, i.a, x.b.vconst_bits(t, sign_bit(x.width())), i.dst);
   else if (i.op == Op::VAbs) x.b.vand(t, i.a, x.b.vconst_bits(t, sign_bit(x.width()) - 1), i.dst);
   else if (i.op == Op::VNot) x.b.vxor(t, i.a, x.b.vconst_bits(t, ~uint64_t{0}), i.dst);
-  else if (x.width() == 2) through_f32(x);
+  else if (x.width() == 2) machine::through_f32(x);
   else if (i.op == Op::VMin || i.op == Op::VMax) ieee_min_max(x);
   else if (i.op == Op::VRound && i.round == machine::Round::away) round_away(x);
   else return false;
@@ -301,12 +287,7 @@ bool expand_compare(const Expansion& x) {
   const Inst& i = x.i;
   if (is_float(i.type)) {
     if (x.width() > 2) return false;
-    if (!x.fits(ElementType::f32)) return split(x), true;
-    VType t = x.with(ElementType::f32);
-    Reg a = x.b.vconvert(t, i.type, i.a), c = i.b == i.a ? a : x.b.vconvert(t, i.type, i.b);
-    Reg wide = x.b.vcmp(t, i.cond, a, c);
-    x.b.mconvert(x.type(), ElementType::f32, wide, i.dst);
-    return true;
+    return machine::compare_through_f32(x), true;
   }
   return x.features.v4 ? false : expand_compare_v3(x);
 }

@@ -22,15 +22,6 @@ constexpr uint64_t two_52 = 0x4330000000000000;  // the double 2^52: its lowest 
 
 bool is_half(ElementType t) { return t == f16 || t == bf16; }
 
-// `to` from `through` from the source.
-bool by_way_of(const Expansion& x, ElementType through) {
-  if (!x.fits(through)) return split(x), true;
-  Reg middle = x.b.vconvert(x.with(through), x.i.from, x.i.a);
-  if (x.i.op == Op::VConvertRaw) x.b.vconvert_raw(x.type(), through, middle, x.i.dst);
-  else x.b.vconvert(x.type(), through, middle, x.i.dst);
-  return true;
-}
-
 // ---- integers ----------------------------------------------------------------------------------------------------
 
 // AVX2 has no truncation: pick bytes within 16, halves beyond.
@@ -55,31 +46,6 @@ bool integer_to_integer(const Expansion& x) {
 
 // ---- between floats ----------------------------------------------------------------------------------------------
 
-// To nearest even by adding half a unit less one, and one more if the kept part is odd. NaNs stay NaNs.
-void f32_to_bf16(const Expansion& x) {
-  Builder& b = x.b;
-  VType word = x.with(u32), f = x.with(f32);
-  Reg upper = b.vshr(word, x.i.a, 16);
-  Reg odd = b.vand(word, upper, b.vconst_bits(word, 1));
-  Reg rounded = b.vshr(word, b.vadd(word, b.vadd(word, x.i.a, b.vconst_bits(word, 0x7fff)), odd), 16);
-  Reg quiet = b.vor(word, upper, b.vconst_bits(word, 0x40));
-  Reg result = b.vselect(word, b.vcmp(f, Cond::uno, x.i.a, x.i.a), quiet, rounded);
-  b.vconvert(x.with(u16), u32, result, x.i.dst);
-}
-
-// f64 to f16 and bf16 without rounding twice: first to f32 towards zero with the lowest bit on if anything was lost.
-void f64_to_half(const Expansion& x) {
-  Builder& b = x.b;
-  VType d = x.with(f64), word = x.with(u32);
-  Reg near = b.vconvert(x.with(f32), f64, x.i.a), back = b.vconvert(d, f32, near);
-  Reg lossy = b.mconvert(word, f64, b.vcmp(d, Cond::one, back, x.i.a));
-  Reg beyond = b.mconvert(word, f64, b.vcmp(d, Cond::gt, b.vabs(d, back), b.vabs(d, x.i.a)));
-  Reg one = b.vconst_bits(word, 1), zero = b.vzero(word);
-  Reg towards_zero = b.vsub(word, near, b.vselect(word, beyond, one, zero));
-  Reg odd = b.vor(word, towards_zero, b.vselect(word, lossy, one, zero));
-  b.vconvert(x.type(), f32, odd, x.i.dst);
-}
-
 bool float_to_float(const Expansion& x) {
   ElementType to = x.i.type, from = x.i.from;
   if (from == bf16 && to == f32) {
@@ -87,32 +53,13 @@ bool float_to_float(const Expansion& x) {
     x.b.vshl(word, x.b.vconvert(word, u16, x.i.a), 16, x.i.dst);
     return true;
   }
-  if (from == f32 && to == bf16) return f32_to_bf16(x), true;
-  if (from == f64 && is_half(to)) return f64_to_half(x), true;
-  if (is_half(from) && to != f32) return by_way_of(x, f32);
+  if (from == f32 && to == bf16) return machine::f32_to_bf16(x), true;
+  if (from == f64 && is_half(to)) return machine::f64_to_half(x), true;
+  if (is_half(from) && to != f32) return machine::by_way_of(x, f32);
   return false;
 }
 
 // ---- integers to floats ------------------------------------------------------------------------------------------
-
-// Where a 64-bit integer has more than 53 digits, its lowest 11 become one that says whether any was on: then going
-// through f64 to a narrower float rounds only once.
-Reg with_sticky_bits(const Expansion& x) {
-  Builder& b = x.b;
-  VType t = x.with(u64);
-  Reg low = b.vconst_bits(t, 0x7ff);
-  Reg sticky = b.vor(t, b.vadd(t, b.vand(t, x.i.a, low), low), x.i.a);
-  sticky = b.vand(t, sticky, b.vconst_bits(t, ~uint64_t{0x7ff}));
-  Reg large = is_signed_integer(x.i.from)
-                  ? b.vcmp(t, Cond::gt, b.vadd(t, x.i.a, b.vconst_bits(t, uint64_t{1} << 53)), b.vconst_bits(t, uint64_t{1} << 54))
-                  : b.vcmp(t, Cond::ge, x.i.a, b.vconst_bits(t, uint64_t{1} << 53));
-  return b.vselect(t, large, sticky, x.i.a);
-}
-
-void wide_to_narrow_float(const Expansion& x) {
-  Reg exact = x.b.vconvert(x.with(f64), x.i.from, with_sticky_bits(x));
-  x.b.vconvert(x.type(), f64, exact, x.i.dst);
-}
 
 // AVX2: the lower 32 bits as the double 2^52 + lo, the upper ones as 2^84 + hi * 2^32 (with 2^63 more if signed);
 // subtracting what was too much is exact, and the one addition rounds.
@@ -146,13 +93,13 @@ bool integer_to_float(const Expansion& x) {
   ElementType to = x.i.type, from = x.i.from;
   int width = byte_width(from);
   if (is_half(to)) {
-    if (width == 8) return wide_to_narrow_float(x), true;
-    return by_way_of(x, width == 4 ? f64 : f32);
+    if (width == 8) return machine::wide_to_narrow_float(x), true;
+    return machine::by_way_of(x, width == 4 ? f64 : f32);
   }
-  if (width <= 2) return by_way_of(x, s32);
+  if (width <= 2) return machine::by_way_of(x, s32);
   if (x.features.v4 || from == s32) return false;
   if (from == u32) return to == f32 ? u32_to_f32(x) : u32_to_f64(x), true;
-  return to == f32 ? wide_to_narrow_float(x) : wide_to_f64(x), true;
+  return to == f32 ? machine::wide_to_narrow_float(x) : wide_to_f64(x), true;
 }
 
 // ---- floats to integers ------------------------------------------------------------------------------------------
@@ -239,10 +186,10 @@ void float_to_wide(const Expansion& x, bool raw) {
 bool float_to_integer(const Expansion& x) {
   ElementType to = x.i.type, from = x.i.from;
   bool raw = x.i.op == Op::VConvertRaw;
-  if (is_half(from)) return by_way_of(x, f32);
+  if (is_half(from)) return machine::by_way_of(x, f32);
   if (x.width() <= 2) return float_to_narrow_integer(x, raw), true;
   if (x.width() == 8) {
-    if (!x.features.v4 && from == f32) return by_way_of(x, f64);
+    if (!x.features.v4 && from == f32) return machine::by_way_of(x, f64);
     if (x.features.v4 && raw) return false;
     return float_to_wide(x, raw), true;
   }

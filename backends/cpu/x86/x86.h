@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/cpu/machine/assembly.h"
 #include "backends/cpu/machine/machine.h"
 #include "backends/cpu/machine/object.h"
 #include "backends/cpu/machine/regalloc.h"
@@ -43,11 +44,7 @@ Result<void> legalise(machine::Function& f, const Features& features);
 void fold_operands(machine::Function& f, const Features& features);
 const machine::TargetRegs& target_regs(const Features& features);
 
-struct AssembleOptions {
-  std::vector<machine::NamedData> data;  // what AddressOf may name besides functions
-  std::vector<std::string> exported;     // functions that are visible from outside
-  bool listing = false;                  // fill ObjectCode::listing
-};
+using machine::AssembleOptions;
 
 // Takes the functions as they come from a Builder. Errors: kind `target` for what the target cannot do (see `supports`;
 // a frame beyond 4 KiB).

@@ -1,0 +1,90 @@
+#include "backends/cpu/aarch64_backend.h"
+
+#include "backends/cpu/aarch64/aarch64.h"
+#include "backends/cpu/aarch64/system_call.h"
+#include "backends/cpu/aot/emulated.h"
+#include "backends/cpu/generate.h"
+#include "backends/loops/lower.h"
+#include "ir/support/source.h"
+
+namespace hloc::backends {
+namespace {
+
+constexpr aot::Emulator emulator{"qemu-aarch64", "qemu-user"};
+
+std::vector<TargetEntry> aarch64_targets() { return {{"aarch64", "64-bit Arm with NEON (ARMv8-A); run by qemu-aarch64 on other machines"}}; }
+
+Result<ir::Target> aarch64_facts(std::string_view target) {
+  ir::Target facts;
+  facts.name = target;
+  facts.vector_bytes = aarch64::vector_bytes;
+  facts.vector_registers = aarch64::vector_registers;
+  facts.supports = loops::supports;
+  return facts;
+}
+
+// No masked memory and no gathers: ends of loops go one by one, lanes that lie apart each by itself.
+cpu::Machine machine_for_aarch64(const ir::Target& target) {
+  cpu::Machine m;
+  m.vector_bytes = aarch64::vector_bytes;
+  m.vector_registers = aarch64::vector_registers;
+  m.masked_width = 16;
+  m.has_gather = false;
+  m.l1_bytes = target.l1_bytes;
+  m.l2_bytes = target.l2_bytes;
+  m.l3_bytes = target.l3_bytes;
+  return m;
+}
+
+Result<machine::ObjectCode> assemble_aarch64(std::vector<machine::Function> functions, const ir::Target&, const machine::AssembleOptions& options) {
+  return aarch64::assemble(std::move(functions), options);
+}
+
+constexpr cpu::CodeGenerator aarch64_code{machine_for_aarch64, assemble_aarch64, "AAPCS64"};
+
+std::vector<int64_t> sizes_of(const plan::Program& plan, const std::vector<plan::BufferId>& buffers) {
+  std::vector<int64_t> out;
+  for (plan::BufferId id : buffers) out.push_back(plan.buffers[id].bytes());
+  return out;
+}
+
+// The code with a start function around it, as a program for the emulator.
+Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
+  if (auto found = aot::find_emulator(emulator); !found) return found.error();
+  auto program = cpu::compile_program(*job.plan, machine_for_aarch64(*job.target), "hloc_entry");
+  if (!program) return program.error();
+  if (!program->host_steps.empty())
+    return error(ErrorKind::target, "the graph has ops without native code; a program that runs by itself can't evaluate those");
+  aot::Standalone standalone(program->entry, sizes_of(*job.plan, job.plan->parameters), sizes_of(*job.plan, job.plan->results), program->scratch_bytes);
+  program->functions.push_back(standalone.start(aarch64::system_calls, aarch64::vector_bytes));
+  machine::AssembleOptions options;
+  options.data = standalone.data();
+  options.data.insert(options.data.end(), program->constants.begin(), program->constants.end());
+  auto code = aarch64::assemble(std::move(program->functions), options);
+  if (!code) return code.error();
+  machine::define_function(*code, aot::Standalone::system_symbol, aarch64::system_call_code());
+  auto code_bytes = static_cast<int64_t>(code->text.size() + code->rodata.size());
+  auto executable = aot::write_executable(std::move(*code), aot::Standalone::start_symbol, standalone.memory());
+  if (!executable) return executable.error();
+  return aot::make_emulated(job.plan, *executable, emulator, code_bytes);
+}
+
+Result<ObjectFile> object_aarch64(const Job& job, std::string_view symbol) { return cpu::object_file(job, aarch64_code, symbol); }
+Result<std::string> machine_aarch64(const Job& job) { return cpu::machine_text(job, aarch64_code); }
+Result<std::string> asm_aarch64(const Job& job) { return cpu::assembler_text(job, aarch64_code); }
+
+constexpr EmitKind aarch64_emits[] = {{"loops", cpu::loops_text}, {"machine", machine_aarch64}, {"asm", asm_aarch64}};
+
+}  // namespace
+
+constinit const Backend aarch64_backend{
+    .name = "aarch64",
+    .targets = aarch64_targets,
+    .facts = aarch64_facts,
+    .wants_plan = true,
+    .compile = compile_aarch64,
+    .emits = aarch64_emits,
+    .object = object_aarch64,
+};
+
+}  // namespace hloc::backends

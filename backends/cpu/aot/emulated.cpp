@@ -1,0 +1,141 @@
+// Files that live in memory hold the program, its inputs and its outputs, so that nothing is left behind and no pipe fills up.
+#include "backends/cpu/aot/emulated.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "ir/support/source.h"
+
+extern char** environ;
+
+namespace hloc::aot {
+namespace {
+
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(::memfd_create("hloc", MFD_CLOEXEC)) {}
+  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+  bool write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return fd_ >= 0;
+  }
+  bool read_at(off_t at, std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+      ssize_t n = ::pread(fd_, bytes.data(), bytes.size(), at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      at += n;
+      bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return true;
+  }
+
+ private:
+  int fd_;
+};
+
+Diagnostic missing(const Emulator& e) {
+  return error(ErrorKind::target, fmt::format("'{}' is not on the path; it runs code of this target on this machine (Debian: apt install {})",
+                                              e.command, e.package));
+}
+
+// The wait status, or -1 if it could not be started (errno says why).
+int run_program(const char* command, int program, int input, int output) {
+  constexpr int program_at = 3;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  int copy = ::fcntl(program, F_DUPFD_CLOEXEC, program_at + 1);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, copy, program_at);
+  std::string name = command, path = fmt::format("/proc/self/fd/{}", program_at);
+  char* arguments[] = {name.data(), path.data(), nullptr};
+  pid_t child = -1;
+  int failure = ::posix_spawnp(&child, command, &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(copy);
+  if (failure != 0) return errno = failure, -1;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return status;
+}
+
+class EmulatedExecutable final : public backends::Executable {
+ public:
+  EmulatedExecutable(std::shared_ptr<const plan::Program> plan, MemoryFile program, const Emulator& emulator, int64_t code_bytes)
+      : plan_(std::move(plan)), program_(std::move(program)), emulator_(emulator), code_bytes_(code_bytes) {}
+
+  int64_t code_bytes() const override { return code_bytes_; }
+  std::string_view runner() const override { return emulator_.command; }
+
+  // Threads and guard pages: there is one thread, and the program's buffers always have guard pages.
+  Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions&) const override {
+    MemoryFile in, out;
+    bool good = in.fd() >= 0 && out.fd() >= 0;
+    for (size_t i = 0; good && i < inputs.size(); ++i) good = in.write({inputs[i], bytes_of(plan_->parameters[i])});
+    if (!good || ::lseek(in.fd(), 0, SEEK_SET) < 0) return error(ErrorKind::memory, "there is not enough memory for the inputs");
+    int status = run_program(std::string(emulator_.command).c_str(), program_.fd(), in.fd(), out.fd());
+    if (status == -1 && errno == ENOENT) return missing(emulator_);
+    if (status == -1) return error(ErrorKind::target, fmt::format("{} can't be started: {}", emulator_.command, std::strerror(errno)));
+    if (WIFSIGNALED(status)) return error(ErrorKind::bug, fmt::format("under {} the program ended by signal {}", emulator_.command, WTERMSIG(status)));
+    if (WEXITSTATUS(status) != 0) return error(ErrorKind::target, fmt::format("under {} the program ended with status {}", emulator_.command, WEXITSTATUS(status)));
+    off_t at = 0;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      std::span<std::byte> bytes(outputs[i], bytes_of(plan_->results[i]));
+      if (!out.read_at(at, bytes)) return error(ErrorKind::bug, fmt::format("under {} the program wrote too little", emulator_.command));
+      at += static_cast<off_t>(bytes.size());
+    }
+    return {};
+  }
+
+ private:
+  size_t bytes_of(plan::BufferId id) const { return static_cast<size_t>(plan_->buffers[id].bytes()); }
+
+  std::shared_ptr<const plan::Program> plan_;
+  mutable MemoryFile program_;
+  Emulator emulator_;
+  int64_t code_bytes_;
+};
+
+}  // namespace
+
+Result<void> find_emulator(const Emulator& emulator) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find(':'), rest.size());
+    std::string candidate = fmt::format("{}/{}", rest.substr(0, end), emulator.command);
+    if (::access(candidate.c_str(), X_OK) == 0) return {};
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return missing(emulator);
+}
+
+Result<std::unique_ptr<backends::Executable>> make_emulated(std::shared_ptr<const plan::Program> plan, std::span<const std::byte> program,
+                                                            const Emulator& emulator, int64_t code_bytes) {
+  MemoryFile file;
+  if (!file.write(program)) return error(ErrorKind::memory, "there is not enough memory for the program");
+  return std::unique_ptr<backends::Executable>(
+      std::make_unique<EmulatedExecutable>(std::move(plan), std::move(file), emulator, code_bytes));
+}
+
+}  // namespace hloc::aot
