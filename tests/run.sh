@@ -53,6 +53,9 @@ for script in tests/cli/*.sh; do
 done
 count "errors of functions" "$build/tests/bench/ulps" --step 104729
 count "errors of functions, x86-64-v3" "$build/tests/bench/ulps" --step 104729 --target x86-64-v3
+if command -v qemu-aarch64 >/dev/null; then
+  count "errors of functions, aarch64" "$build/tests/bench/ulps" --step 1047293 --target aarch64
+fi
 count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 60 --inputs 2000
 count "random HLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 2000000 tests/text tests/errors tests/rules
 count "random StableHLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 400000 tests/errors/mlir tests/ops

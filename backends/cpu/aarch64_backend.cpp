@@ -1,10 +1,13 @@
 #include "backends/cpu/aarch64_backend.h"
 
+#include <fmt/format.h>
+
 #include "backends/cpu/aarch64/aarch64.h"
 #include "backends/cpu/aarch64/system_call.h"
 #include "backends/cpu/aot/emulated.h"
 #include "backends/cpu/generate.h"
 #include "backends/loops/lower.h"
+#include "ir/op.h"
 #include "ir/support/source.h"
 
 namespace hloc::backends {
@@ -54,8 +57,10 @@ Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
   auto program = cpu::compile_program(*job.plan, machine_for_aarch64(*job.target), "hloc_entry");
   if (!program) return program.error();
   if (!program->host_steps.empty())
-    return error(ErrorKind::target, "the graph has ops without native code; a program that runs by itself can't evaluate those");
-  aot::Standalone standalone(program->entry, sizes_of(*job.plan, job.plan->parameters), sizes_of(*job.plan, job.plan->results), program->scratch_bytes);
+    return error(ErrorKind::target, fmt::format("{} has no native code yet, and a program under an emulator can't have hloc evaluate it; "
+                                                "--target native can", ir::name_of(program->host_steps[0]->instruction->op)));
+  aot::CallSizes sizes{sizes_of(*job.plan, job.plan->parameters), sizes_of(*job.plan, job.plan->results), program->scratch_bytes};
+  aot::Standalone standalone(program->entry, sizes);
   program->functions.push_back(standalone.start(aarch64::system_calls, aarch64::vector_bytes));
   machine::AssembleOptions options;
   options.data = standalone.data();
@@ -66,7 +71,7 @@ Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
   auto code_bytes = static_cast<int64_t>(code->text.size() + code->rodata.size());
   auto executable = aot::write_executable(std::move(*code), aot::Standalone::start_symbol, standalone.memory());
   if (!executable) return executable.error();
-  return aot::make_emulated(job.plan, *executable, emulator, code_bytes);
+  return aot::make_emulated(std::move(sizes), *executable, emulator, code_bytes);
 }
 
 Result<ObjectFile> object_aarch64(const Job& job, std::string_view symbol) { return cpu::object_file(job, aarch64_code, symbol); }

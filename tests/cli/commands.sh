@@ -73,6 +73,15 @@ exits 0 "func" "$hloc" compile "$work/axpy.hlo" --emit machine -o -
 exits 0 "fusion" "$hloc" compile "$work/axpy.hlo" --emit hlo -o -
 exits 0 "" "$hloc" compile "$work/axpy.hlo" --emit asm -o "$work/axpy.s"
 ok "the listing assembles" as -o "$work/listing.o" "$work/axpy.s"
+exits 0 "and $work/arm.h" "$hloc" compile "$work/axpy.hlo" --target aarch64 -o "$work/arm.o"
+ok "an AArch64 object" bash -c "[ \"\$(od -An -tu2 -j18 -N2 '$work/arm.o' | tr -d ' ')\" = 183 ] && grep -q AAPCS64 '$work/arm.h'"
+exits 3 "apt install qemu-user" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
+if command -v qemu-aarch64 >/dev/null; then
+  exits 0 "runs under qemu-aarch64" "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
+  exits 0 '"runner":"qemu-aarch64"' "$hloc" bench "$work/axpy.hlo" --repeat 2 --target aarch64 --json
+else
+  echo "skipped: nothing runs on aarch64, qemu-aarch64 is missing (Debian: qemu-user)"
+fi
 exits 0 "compile_ms" "$hloc" bench "$work/axpy.hlo" --json
 exits 0 "1 passed, 0 failed, 0 skipped" "$hloc" check "$work/axpy.hlo"
 mkdir "$work/empty"

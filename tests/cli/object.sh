@@ -35,6 +35,11 @@ int main(void) {
 }
 C
 
+# The compiler and what runs its programs: set for the targets of another machine.
+cc=gcc
+emulator=
+static=
+
 # Compiles GRAPH for TARGET, links it, and compares with `hloc run`.
 same_bytes() {
   local graph=$1 target=$2 name upper ins outs
@@ -44,9 +49,9 @@ same_bytes() {
   ins=$(grep -oE "${upper}_IN[0-9]+_BYTES" "$work/g.h" | paste -sd,)
   outs=$(grep -oE "${upper}_OUT[0-9]+_BYTES" "$work/g.h" | paste -sd,)
   [ -z "$(nm -u "$work/g.o")" ] || { echo "undefined symbols"; return 1; }
-  gcc -std=c11 -O1 -Wall -Werror -ffp-contract=off "-DHEADER=\"$work/g.h\"" "-DENTRY=$name" "-DIN_BYTES=$ins" "-DOUT_BYTES=$outs" \
-    "-DSCRATCH_BYTES=${upper}_SCRATCH_BYTES" -o "$work/g" "$work/main.c" "$work/g.o" || return 1
-  "$work/g" >"$work/linked.bin" || return 1
+  "$cc" -std=c11 -O1 -Wall -Werror -ffp-contract=off "-DHEADER=\"$work/g.h\"" "-DENTRY=$name" "-DIN_BYTES=$ins" "-DOUT_BYTES=$outs" \
+    "-DSCRATCH_BYTES=${upper}_SCRATCH_BYTES" $static -o "$work/g" "$work/main.c" "$work/g.o" || return 1
+  $emulator "$work/g" >"$work/linked.bin" || return 1
   rm -rf "$work/ran"
   "$hloc" run "$graph" --target "$target" --fill 7 --out "$work/ran" >/dev/null || return 1
   python3 - "$work"/ran/out*.npy >"$work/ran.bin" <<'PY'
@@ -68,6 +73,31 @@ for graph in "${graphs[@]}"; do
     ok "$graph $target" same_bytes "$graph" "$target"
   done
 done
+
+# The text of `--emit asm` makes the same code and constants as the object.
+same_as_listing() {
+  local graph=$1
+  "$hloc" compile "$graph" --target aarch64 -o "$work/a.o" && "$hloc" compile "$graph" --target aarch64 --emit asm -o "$work/a.s" || return 1
+  aarch64-linux-gnu-as -o "$work/b.o" "$work/a.s" || return 1
+  for section in .text .rodata; do
+    aarch64-linux-gnu-objcopy -O binary -j $section "$work/a.o" "$work/a.bin" && aarch64-linux-gnu-objcopy -O binary -j $section "$work/b.o" "$work/b.bin" || return 1
+    cmp "$work/a.bin" "$work/b.bin" || return 1
+  done
+  aarch64-linux-gnu-objdump -r "$work/a.o" | grep -oE 'R_AARCH64_[A-Z0-9_]+' >"$work/a.txt"
+  aarch64-linux-gnu-objdump -r "$work/b.o" | grep -oE 'R_AARCH64_[A-Z0-9_]+' >"$work/b.txt"
+  cmp "$work/a.txt" "$work/b.txt"
+}
+if command -v aarch64-linux-gnu-as >/dev/null; then
+  for graph in "${graphs[@]}"; do ok "$graph aarch64 listing" same_as_listing "$graph"; done
+else
+  echo "skipped: AArch64 listings are not assembled, aarch64-linux-gnu-as is missing (Debian: binutils-aarch64-linux-gnu)"
+fi
+if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null; then
+  cc=aarch64-linux-gnu-gcc emulator=qemu-aarch64 static=-static
+  for graph in "${graphs[@]}"; do ok "$graph aarch64" same_bytes "$graph" aarch64; done
+else
+  echo "skipped: AArch64 objects are not linked with C, aarch64-linux-gnu-gcc or qemu-aarch64 is missing (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user)"
+fi
 echo '#include "g.h"
 int main() { return 0; }' >"$work/cxx.cpp"
 ok "the header is C++ too" g++ -std=c++20 -Wall -Werror -c -o "$work/cxx.o" "$work/cxx.cpp"

@@ -81,8 +81,8 @@ int run_program(const char* command, int program, int input, int output) {
 
 class EmulatedExecutable final : public backends::Executable {
  public:
-  EmulatedExecutable(std::shared_ptr<const plan::Program> plan, MemoryFile program, const Emulator& emulator, int64_t code_bytes)
-      : plan_(std::move(plan)), program_(std::move(program)), emulator_(emulator), code_bytes_(code_bytes) {}
+  EmulatedExecutable(CallSizes sizes, MemoryFile program, const Emulator& emulator, int64_t code_bytes)
+      : sizes_(std::move(sizes)), program_(std::move(program)), emulator_(emulator), code_bytes_(code_bytes) {}
 
   int64_t code_bytes() const override { return code_bytes_; }
   std::string_view runner() const override { return emulator_.command; }
@@ -91,7 +91,7 @@ class EmulatedExecutable final : public backends::Executable {
   Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions&) const override {
     MemoryFile in, out;
     bool good = in.fd() >= 0 && out.fd() >= 0;
-    for (size_t i = 0; good && i < inputs.size(); ++i) good = in.write({inputs[i], bytes_of(plan_->parameters[i])});
+    for (size_t i = 0; good && i < inputs.size(); ++i) good = in.write({inputs[i], static_cast<size_t>(sizes_.inputs[i])});
     if (!good || ::lseek(in.fd(), 0, SEEK_SET) < 0) return error(ErrorKind::memory, "there is not enough memory for the inputs");
     int status = run_program(std::string(emulator_.command).c_str(), program_.fd(), in.fd(), out.fd());
     if (status == -1 && errno == ENOENT) return missing(emulator_);
@@ -100,7 +100,7 @@ class EmulatedExecutable final : public backends::Executable {
     if (WEXITSTATUS(status) != 0) return error(ErrorKind::target, fmt::format("under {} the program ended with status {}", emulator_.command, WEXITSTATUS(status)));
     off_t at = 0;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      std::span<std::byte> bytes(outputs[i], bytes_of(plan_->results[i]));
+      std::span<std::byte> bytes(outputs[i], static_cast<size_t>(sizes_.outputs[i]));
       if (!out.read_at(at, bytes)) return error(ErrorKind::bug, fmt::format("under {} the program wrote too little", emulator_.command));
       at += static_cast<off_t>(bytes.size());
     }
@@ -108,9 +108,7 @@ class EmulatedExecutable final : public backends::Executable {
   }
 
  private:
-  size_t bytes_of(plan::BufferId id) const { return static_cast<size_t>(plan_->buffers[id].bytes()); }
-
-  std::shared_ptr<const plan::Program> plan_;
+  CallSizes sizes_;
   mutable MemoryFile program_;
   Emulator emulator_;
   int64_t code_bytes_;
@@ -130,12 +128,12 @@ Result<void> find_emulator(const Emulator& emulator) {
   return missing(emulator);
 }
 
-Result<std::unique_ptr<backends::Executable>> make_emulated(std::shared_ptr<const plan::Program> plan, std::span<const std::byte> program,
-                                                            const Emulator& emulator, int64_t code_bytes) {
+Result<std::unique_ptr<backends::Executable>> make_emulated(CallSizes sizes, std::span<const std::byte> program, const Emulator& emulator,
+                                                            int64_t code_bytes) {
   MemoryFile file;
   if (!file.write(program)) return error(ErrorKind::memory, "there is not enough memory for the program");
   return std::unique_ptr<backends::Executable>(
-      std::make_unique<EmulatedExecutable>(std::move(plan), std::move(file), emulator, code_bytes));
+      std::make_unique<EmulatedExecutable>(std::move(sizes), std::move(file), emulator, code_bytes));
 }
 
 }  // namespace hloc::aot

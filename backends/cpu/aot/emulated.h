@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "backends/cpu/aot/standalone.h"
 #include "backends/registry.h"
 
 namespace hloc::aot {
@@ -16,8 +17,8 @@ struct Emulator {
 // An error of kind `target` that names the package if the command is not on the path.
 Result<void> find_emulator(const Emulator& emulator);
 
-// `program`: an executable made by way of Standalone. Each call starts the emulator with it.
-Result<std::unique_ptr<backends::Executable>> make_emulated(std::shared_ptr<const plan::Program> plan, std::span<const std::byte> program,
-                                                            const Emulator& emulator, int64_t code_bytes);
+// `program`: an executable made by way of Standalone for the same sizes. Each call starts the emulator with it.
+Result<std::unique_ptr<backends::Executable>> make_emulated(CallSizes sizes, std::span<const std::byte> program, const Emulator& emulator,
+                                                            int64_t code_bytes);
 
 }  // namespace hloc::aot

@@ -8,18 +8,17 @@ using machine::Builder;
 using machine::Cond;
 using machine::Reg;
 
-Standalone::Standalone(std::string entry, const std::vector<int64_t>& inputs, const std::vector<int64_t>& outputs, int64_t scratch)
-    : entry_(std::move(entry)) {
-  auto buffers = [&](const std::vector<int64_t>& sizes, std::vector<uint64_t>& addresses, std::vector<uint64_t>& pairs) {
-    for (int64_t bytes : sizes) {
+Standalone::Standalone(std::string entry, const CallSizes& sizes) : entry_(std::move(entry)) {
+  auto buffers = [&](const std::vector<int64_t>& all, std::vector<uint64_t>& addresses, std::vector<uint64_t>& pairs) {
+    for (int64_t bytes : all) {
       addresses.push_back(region(bytes, 1));
       pairs.push_back(addresses.back());
       pairs.push_back(static_cast<uint64_t>(bytes));
     }
   };
-  buffers(inputs, in_, to_read_);
-  buffers(outputs, out_, to_write_);
-  scratch_ = region(scratch, 64);
+  buffers(sizes.inputs, in_, to_read_);
+  buffers(sizes.outputs, out_, to_write_);
+  scratch_ = region(sizes.scratch, 64);
 }
 
 uint64_t Standalone::region(int64_t bytes, uint64_t alignment) {

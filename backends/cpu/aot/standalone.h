@@ -11,6 +11,12 @@
 
 namespace hloc::aot {
 
+// In bytes.
+struct CallSizes {
+  std::vector<int64_t> inputs, outputs;
+  int64_t scratch = 0;
+};
+
 // The numbers of the system calls that the program makes.
 struct SystemCalls {
   int64_t read, write, protect, exit;
@@ -18,8 +24,8 @@ struct SystemCalls {
 
 class Standalone {
  public:
-  // Sizes in bytes. Each buffer ends where a page ends that nothing may touch.
-  Standalone(std::string entry, const std::vector<int64_t>& inputs, const std::vector<int64_t>& outputs, int64_t scratch);
+  // Each buffer ends where a page begins that nothing may touch.
+  Standalone(std::string entry, const CallSizes& sizes);
 
   static constexpr const char* start_symbol = "hloc_start";
   // It calls int64_t hloc_system(number, five arguments), which the target provides.

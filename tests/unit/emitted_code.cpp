@@ -1,11 +1,12 @@
 // Emitted code against the interpreter: each operation, element type and number of lanes, for AVX2 and AVX-512 encodings
-// (the latter where this CPU has them).
+// (the latter where this CPU has them), and for AArch64 by an emulator where there is one.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
 #include <random>
 
 #include "backends/cpu/x86/x86.h"
+#include "tests/unit/emulated_batch.h"
 #include "tests/unit/machine_interpreter.h"
 
 namespace hloc::test {
@@ -15,14 +16,16 @@ constexpr ElementType elements[] = {ElementType::s8,  ElementType::u8,  ElementT
                                     ElementType::s32, ElementType::u32, ElementType::s64, ElementType::u64,
                                     ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64};
 
-struct X86Setup {
+struct Setup {
   std::string name;
   x86::Features features;
   int vector_bytes;
+  bool emulated = false;  // AArch64
 };
 
-std::vector<X86Setup> setups() {
-  std::vector<X86Setup> out;
+// What this CPU runs itself.
+std::vector<Setup> native_setups() {
+  std::vector<Setup> out;
   if (x86::detect().v3) out.push_back({"v3", *x86::features_of("x86-64-v3"), 32});
   if (x86::detect().v4) {
     out.push_back({"v4", *x86::features_of("x86-64-v4"), 64});
@@ -30,6 +33,17 @@ std::vector<X86Setup> setups() {
     out.push_back({"native", x86::detect(), 64});
   }
   return out;
+}
+
+std::vector<Setup> setups() {
+  std::vector<Setup> out = native_setups();
+  if (EmulatedBatch::possible()) out.push_back({"aarch64", {}, 16, true});
+  return out;
+}
+
+EmulatedBatch& emulated_batch() {
+  static EmulatedBatch batch;
+  return batch;
 }
 
 // Bits that are likely to break something: zeros, ones, limits, infinities, NaNs, subnormals, halfway cases.
@@ -56,10 +70,6 @@ uint64_t interesting_bits(ElementType t, std::mt19937_64& random) {
   return random() & low_mask(bits);
 }
 
-struct Buffers {
-  alignas(64) std::array<std::byte, 64> a, b, c, out;
-};
-
 void fill(std::array<std::byte, 64>& bytes, ElementType t, std::mt19937_64& random) {
   auto width = static_cast<size_t>(byte_width(t));
   for (size_t at = 0; at < 64; at += width) {
@@ -68,32 +78,24 @@ void fill(std::array<std::byte, 64>& bytes, ElementType t, std::mt19937_64& rand
   }
 }
 
-// Equal bits, or both NaN.
-bool same_elements(ElementType t, const std::array<std::byte, 64>& x, const std::array<std::byte, 64>& y, std::string& difference) {
-  auto width = static_cast<size_t>(byte_width(t));
-  for (size_t at = 0; at < 64; at += width) {
-    uint64_t p = 0, q = 0;
-    std::memcpy(&p, x.data() + at, width);
-    std::memcpy(&q, y.data() + at, width);
-    if (p == q) continue;
-    if (is_float(t) && std::isnan(element_value(t, p)) && std::isnan(element_value(t, q))) continue;
-    difference = fmt::format("lane {}: got {} ({:#x}), want {} ({:#x})", at / width, element_text(t, p), p, element_text(t, q), q);
-    return false;
-  }
-  return true;
-}
-
 using Kernel = uint64_t(void* a, void* b, void* c, void* out, uint64_t n);
 
 // Runs f compiled and interpreted on `rounds` fillings of its buffers and compares what is in `out` as type t.
-void check(const X86Setup& setup, const Function& f, ElementType in, ElementType t, std::mt19937_64& random, int rounds = 4) {
+void check(const Setup& setup, const Function& f, ElementType in, ElementType t, std::mt19937_64& random, int rounds = 4) {
   INFO(setup.name << "\n" << print(f));
-  auto code = x86::assemble({f}, setup.features);
-  if (!code) FAIL(code.error().message);
-  auto memory = load(*code);
-  REQUIRE(memory);
-  auto* run = memory->function<Kernel>(f.name);
-  REQUIRE(run);
+  std::optional<CodeMemory> memory;
+  Kernel* run = nullptr;
+  if (setup.emulated) {
+    emulated_batch().function(f);
+  } else {
+    auto code = x86::assemble({f}, setup.features);
+    if (!code) FAIL(code.error().message);
+    auto loaded = load(*code);
+    REQUIRE(loaded);
+    memory = std::move(*loaded);
+    run = memory->function<Kernel>(f.name);
+    REQUIRE(run);
+  }
   bool returns = static_cast<bool>(f.blocks[f.order.back()].insts.back().a);
   for (int round = 0; round < rounds; round++) {
     Buffers x;
@@ -101,9 +103,13 @@ void check(const X86Setup& setup, const Function& f, ElementType in, ElementType
     x.out.fill(std::byte{0x5a});
     Buffers y = x;
     uint64_t n = random() % 70;
-    uint64_t got = run(x.a.data(), x.b.data(), x.c.data(), x.out.data(), n);
     auto address = [](std::array<std::byte, 64>& s) { return reinterpret_cast<uint64_t>(s.data()); };
     uint64_t want = MachineInterpreter(f).run({address(y.a), address(y.b), address(y.c), address(y.out), n});
+    if (setup.emulated) {
+      emulated_batch().call(t, x, n, y.out, returns ? std::optional(want) : std::nullopt);
+      continue;
+    }
+    uint64_t got = run(x.a.data(), x.b.data(), x.c.data(), x.out.data(), n);
     std::string difference;
     bool same = same_elements(t, x.out, y.out, difference);
     if (!same) FAIL(difference);
@@ -134,7 +140,7 @@ Function lanewise(int vector_bytes, VType in, VType result, Body body) {
 
 template <class F>
 void for_each_type(F fn) {
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : setups()) {
     for (ElementType e : elements) {
       for (int lanes = 1; lanes * byte_width(e) <= s.vector_bytes; lanes *= 2) fn(s, VType{e, static_cast<uint8_t>(lanes)});
     }
@@ -145,11 +151,11 @@ Inst binary(Op op, VType t, Reg a, Reg b, Reg dst) { return {.op = op, .type = t
 
 }  // namespace
 
-TEST_CASE("x86: binary arithmetic of every type and width", "[x86]") {
+TEST_CASE("emitted code: binary arithmetic of every type and width", "[emitted]") {
   std::mt19937_64 random(1);
   constexpr Op ops[] = {Op::VAdd, Op::VSub, Op::VMul, Op::VDiv, Op::VRem, Op::VMin, Op::VMax, Op::VMinRaw, Op::VMaxRaw,
                         Op::VAnd, Op::VOr, Op::VXor, Op::VAndNot, Op::VShl, Op::VShr, Op::VSar};
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     for (Op op : ops) {
       bool integers_only = op == Op::VRem || op == Op::VShl || op == Op::VShr || op == Op::VSar;
       if (integers_only && is_float(t.element)) continue;
@@ -167,11 +173,12 @@ TEST_CASE("x86: binary arithmetic of every type and width", "[x86]") {
             }), t.element, ElementType::u8, random, is_float(t.element) ? 0 : 2);
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: unary arithmetic of every type and width", "[x86]") {
+TEST_CASE("emitted code: unary arithmetic of every type and width", "[emitted]") {
   std::mt19937_64 random(2);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     auto one = [&](auto body) { check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg, Reg) { return body(b, x); }), t.element, t.element, random); };
     one([&](Builder& b, Reg x) { return b.vneg(t, x); });
     one([&](Builder& b, Reg x) { return b.vabs(t, x); });
@@ -193,11 +200,12 @@ TEST_CASE("x86: unary arithmetic of every type and width", "[x86]") {
       check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg y, Reg) { return b.vmul_low(t, x, y); }), t.element, t.element, random);
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: fused multiply-add in every register form", "[x86]") {
+TEST_CASE("emitted code: fused multiply-add in every register form", "[emitted]") {
   std::mt19937_64 random(3);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     if (t.element != ElementType::f32 && t.element != ElementType::f64) return;
     for (Op op : {Op::VFma, Op::VFms, Op::VFnma, Op::VFnms}) {
       for (int form = 0; form < 4; form++) {
@@ -223,11 +231,12 @@ TEST_CASE("x86: fused multiply-add in every register form", "[x86]") {
       }
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: folded memory operands", "[x86]") {
+TEST_CASE("emitted code: folded memory operands", "[emitted]") {
   std::mt19937_64 random(4);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     for (Op op : {Op::VAdd, Op::VSub, Op::VMul, Op::VMin, Op::VMaxRaw, Op::VAnd, Op::VAndNot, Op::VXor}) {
       check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg, Reg) {
               Reg first = b.vector(), second = b.vector(), third = b.vector();
@@ -239,13 +248,14 @@ TEST_CASE("x86: folded memory operands", "[x86]") {
             }), t.element, t.element, random);
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: conversions between all element types", "[x86]") {
+TEST_CASE("emitted code: conversions between all element types", "[emitted]") {
   std::mt19937_64 random(5);
   std::vector<ElementType> all(std::begin(elements), std::end(elements));
   all.push_back(ElementType::pred);
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : setups()) {
     for (ElementType to : all) {
       for (ElementType from : all) {
         for (int lanes = 1; lanes * std::max(byte_width(to), byte_width(from)) <= s.vector_bytes; lanes *= 2) {
@@ -258,11 +268,12 @@ TEST_CASE("x86: conversions between all element types", "[x86]") {
       }
     }
   }
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: raw conversions of values that fit", "[x86]") {
+TEST_CASE("emitted code: raw conversions of values that fit", "[emitted]") {
   std::mt19937_64 random(6);
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : setups()) {
     for (ElementType to : elements) {
       if (is_float(to)) continue;
       for (ElementType from : {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64}) {
@@ -278,11 +289,12 @@ TEST_CASE("x86: raw conversions of values that fit", "[x86]") {
       }
     }
   }
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: comparisons, masks and selects", "[x86]") {
+TEST_CASE("emitted code: comparisons, masks and selects", "[emitted]") {
   std::mt19937_64 random(7);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     for (int c = static_cast<int>(Cond::eq); c <= static_cast<int>(Cond::nge); c++) {
       auto cond = static_cast<Cond>(c);
       if ((cond >= Cond::ult && cond <= Cond::uge) || (cond >= Cond::ord && !is_float(t.element))) continue;
@@ -303,11 +315,12 @@ TEST_CASE("x86: comparisons, masks and selects", "[x86]") {
             return b.vselect(t, b.mask_from_pred(t, x), b.vconst(t, 5), b.vconst(t, 7));
           }), ElementType::pred, t.element, random);
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: mask bits, tests, tails and widths", "[x86]") {
+TEST_CASE("emitted code: mask bits, tests, tails and widths", "[emitted]") {
   std::mt19937_64 random(8);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     Frame k(s.vector_bytes);
     Builder& b = *k.b;
     Reg x = b.vload(t, k.pa), y = b.vload(t, k.pb);
@@ -328,12 +341,13 @@ TEST_CASE("x86: mask bits, tests, tails and widths", "[x86]") {
     b.ret(bits);
     check(s, k.f, t.element, ElementType::u8, random, 12);
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: masked memory touches what is on only", "[x86]") {
+TEST_CASE("emitted code: masked memory touches what is on only", "[emitted]") {
   std::mt19937_64 random(9);
-  for_each_type([&](const X86Setup& s, VType t) {
-    if (!s.features.v4 && byte_width(t.element) < 4) return;
+  for_each_type([&](const Setup& s, VType t) {
+    if (!s.features.v4 && !s.emulated && byte_width(t.element) < 4) return;
     Frame k(s.vector_bytes);
     Builder& b = *k.b;
     Reg tail = b.mtail(t, k.n);
@@ -349,11 +363,12 @@ TEST_CASE("x86: masked memory touches what is on only", "[x86]") {
     c.ret();
     check(s, j.f, t.element, t.element, random, 2);
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: gathers", "[x86]") {
+TEST_CASE("emitted code: gathers", "[emitted]") {
   std::mt19937_64 random(10);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     if (byte_width(t.element) < 4) return;
     for (ElementType index : {ElementType::s32, ElementType::s64}) {
       if (byte_width(index) * t.lanes > s.vector_bytes) continue;
@@ -370,11 +385,12 @@ TEST_CASE("x86: gathers", "[x86]") {
       check(s, k.f, t.element, t.element, random, 8);
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: moving lanes", "[x86]") {
+TEST_CASE("emitted code: moving lanes", "[emitted]") {
   std::mt19937_64 random(11);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     auto one = [&](VType result, auto body) { check(s, lanewise(s.vector_bytes, t, result, body), t.element, t.element, random, 2); };
     one(t, [&](Builder& b, Reg x, Reg, Reg) { return b.vbroadcast(t, x); });
     one(t, [&](Builder& b, Reg x, Reg, Reg) { return b.vreverse(t, x); });
@@ -407,11 +423,12 @@ TEST_CASE("x86: moving lanes", "[x86]") {
       });
     }
   });
+  emulated_batch().run();
 }
 
-TEST_CASE("x86: reductions and transposes", "[x86]") {
+TEST_CASE("emitted code: reductions and transposes", "[emitted]") {
   std::mt19937_64 random(12);
-  for_each_type([&](const X86Setup& s, VType t) {
+  for_each_type([&](const Setup& s, VType t) {
     VType scalar{t.element, 1};
     for (Op op : {Op::VAdd, Op::VMul, Op::VMin, Op::VMax, Op::VAnd, Op::VOr, Op::VXor}) {
       check(s, lanewise(s.vector_bytes, t, scalar, [&](Builder& b, Reg x, Reg, Reg) { return b.reduce(op, t, x); }), t.element, t.element, random);
@@ -428,10 +445,11 @@ TEST_CASE("x86: reductions and transposes", "[x86]") {
             return sum;
           }), t.element, ElementType::u8, random, 2);
   });
+  emulated_batch().run();
 }
 
 TEST_CASE("x86: a transpose is one", "[x86]") {
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : native_setups()) {
     for (ElementType e : {ElementType::f32, ElementType::f64}) {
       for (int bytes = 16; bytes <= s.vector_bytes; bytes *= 2) {
         VType t{e, static_cast<uint8_t>(bytes / byte_width(e))};
@@ -464,9 +482,9 @@ TEST_CASE("x86: a transpose is one", "[x86]") {
   }
 }
 
-TEST_CASE("x86: general registers", "[x86]") {
+TEST_CASE("emitted code: general registers", "[emitted]") {
   std::mt19937_64 random(13);
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : setups()) {
     for (int variant = 0; variant < 40; variant++) {
       Frame k(s.vector_bytes);
       Builder& b = *k.b;
@@ -512,13 +530,14 @@ TEST_CASE("x86: general registers", "[x86]") {
       check(s, k.f, variant % 4 == 3 ? ElementType::s8 : ElementType::s64, ElementType::u8, random, 6);
     }
   }
+  emulated_batch().run();
 }
 
 TEST_CASE("x86: calls, symbols and control state", "[x86]") {
   static const auto outside = +[](uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
     return a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f;
   };
-  for (const X86Setup& s : setups()) {
+  for (const Setup& s : native_setups()) {
     Function inner, outer;
     {
       Builder b(inner, "inner", s.vector_bytes);
