@@ -12,7 +12,7 @@ namespace hloc::aarch64 {
 namespace {
 
 // No field follows a letter or digit directly, but those after a precision or a register prefix; so the longest word counts.
-constexpr size_t longest_word(std::string_view text, Field& out) {
+size_t longest_word(std::string_view text, Field& out) {
   size_t best = 0;
   for (size_t n = 0; n < std::size(field_table); n++) {
     std::string_view word = field_table[n].word;
@@ -23,7 +23,7 @@ constexpr size_t longest_word(std::string_view text, Field& out) {
 
 constexpr bool is_written_only(Coding c) { return c == Coding::wide || c == Coding::pairs || c == Coding::one_element; }
 
-constexpr Operands parse_syntax(std::string_view syntax) {
+Operands parse_syntax(std::string_view syntax) {
   Operands out;
   for (size_t at = 0; at < syntax.size(); at++) {
     if (syntax[at] != '%') continue;
@@ -36,12 +36,6 @@ constexpr Operands parse_syntax(std::string_view syntax) {
   }
   return out;
 }
-
-constexpr std::array<Operands, form_count> all_operands = [] {
-  std::array<Operands, form_count> out;
-  for (size_t n = 0; n < form_count; n++) out[n] = parse_syntax(form_table[n].syntax);
-  return out;
-}();
 
 // N, immr and imms as 13 bits. The smallest period of the bits is the element; in it the ones must be in one row.
 std::optional<uint32_t> bit_mask_code(uint64_t value) {
@@ -133,7 +127,14 @@ class Encoder {
 
 }  // namespace
 
-const Operands& operands_of(Form f) { return all_operands[static_cast<size_t>(f)]; }
+const Operands& operands_of(Form f) {
+  static const std::array<Operands, form_count> all = [] {  // read off the syntax once
+    std::array<Operands, form_count> out;
+    for (size_t n = 0; n < form_count; n++) out[n] = parse_syntax(form_table[n].syntax);
+    return out;
+  }();
+  return all[static_cast<size_t>(f)];
+}
 
 Field field_at(std::string_view text) {
   Field field{};
