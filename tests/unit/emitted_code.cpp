@@ -533,6 +533,26 @@ TEST_CASE("emitted code: general registers", "[emitted]") {
   emulated_batch().run();
 }
 
+TEST_CASE("emitted code: branches over long blocks", "[emitted]") {
+  std::mt19937_64 random(14);
+  for (const Setup& s : setups()) {
+    Frame k(s.vector_bytes);
+    Builder& b = *k.b;
+    Reg x = b.load(ElementType::s64, k.pa), y = b.load(ElementType::s64, {k.pb, 8}), result = b.mov(1);
+    auto much = [&] {
+      for (int n = 0; n < 1000; n++) b.add(result, x, result), b.xor_(result, y, result);
+    };
+    b.counted_loop(k.n, 20, [&](Reg i) {
+      b.if_then(Cond::ne, b.and_(i, 1), 0, much);
+      b.if_else(Cond::eq, b.and_(i, 2), 0, much, [&] { b.sub(result, i, result); });
+      b.if_else(Cond::ult, result, x, much, [&] { b.add(result, i, result); });
+    });
+    b.ret(result);
+    check(s, k.f, ElementType::s64, ElementType::u8, random, 6);
+  }
+  emulated_batch().run();
+}
+
 TEST_CASE("x86: calls, symbols and control state", "[x86]") {
   static const auto outside = +[](uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
     return a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f;

@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint64_t saved_by_callee_general = 0x1ff80000;  // x19 to x28
 constexpr uint64_t saved_by_callee_vector = 0xff00;       // the lower halves of v8 to v15
-constexpr size_t near_instructions = 8000;  // a function with more of the machine IR's may be beyond the reach of b.cond
+// A function with more of the machine IR's instructions may be beyond the reach of b.cond, 1 MiB: the longest of them, masked
+// accesses of bytes, take 280 bytes.
+constexpr size_t near_instructions = (1 << 20) / 280;
 
 int64_t condition_code(Cond c) {
   switch (c) {
