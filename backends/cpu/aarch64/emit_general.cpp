@@ -187,6 +187,8 @@ void Emitter::emit_store(const Inst& i) {
 
 void Emitter::emit_prefetch(const Inst& i) {
   constexpr int64_t hints[] = {0, 2, 4, 1};  // to cache 1, 2, 3; for one use
+  bool direct = i.base && !i.index && i.disp >= 0 && i.disp <= 32760 && i.disp % 8 == 0;
+  if (direct) return put(Form::Prfm, {hints[i.imm], phys(i.base), i.disp});
   address(i, x16);
   put(Form::Prfm, {hints[i.imm], x16, 0});
 }
