@@ -9,17 +9,19 @@ native_cases="basics/add_mul basics/broadcasts basics/softmax basics/layernorm b
   basics/matmul_odd_sizes basics/batched_matmul basics/rounding basics/nan_inf_compare basics/argsort basics/top_k basics/maxpool_grad models/mlp_mnist_forward models/digits_mlp"
 
 if [ -d "$shared/cases" ]; then
-  all=() native=() science=()
+  all=() native=() science=() emulated=()
   for c in $reference_cases; do all+=("$shared/cases/basics/$c"); done
   for c in $model_cases; do all+=("$shared/cases/models/$c"); done
   for c in $science_cases; do science+=("$shared/cases/science/$c"); done
   for c in $native_cases; do native+=("$shared/cases/$c"); done
+  for c in "${all[@]}"; do case $c in */matmul_512) ;; *) emulated+=("$c") ;; esac; done
   for form in hlo mlir; do
     count "reference, $form" "$hloc" check --target reference --form $form --jobs "$jobs" "${all[@]}"
     count "native, $form" "$hloc" check --form $form --jobs "$jobs" "${all[@]}"
     for target in native x86-64-v3; do
       count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${native[@]}"
     done
+    count "cuda:host without fallback, $form" "$hloc" check --target cuda:host --no-fallback --form $form --jobs "$jobs" "${emulated[@]}"
   done
   if command -v qemu-aarch64 >/dev/null; then
     for form in hlo mlir; do

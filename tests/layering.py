@@ -19,6 +19,8 @@ MAY_INCLUDE = {
     "backends/loops": IR + PLAN + ["backends/loops"],
     "backends/host": IR + PLAN + ["backends/loops", "backends/host", "backends/registry.h"],
     "backends/cpu": IR + PLAN + ["backends/loops", "backends/host", "backends/cpu", "backends/registry.h"],
+    "backends/gpu": IR + PLAN + ["backends/loops", "backends/host", "backends/gpu", "backends/registry.h"],
+    "backends/cuda": IR + PLAN + ["backends/loops", "backends/host", "backends/gpu", "backends/cuda", "backends/registry.h"],
     "backends/reference": IR + PLAN + ["backends/host", "backends/reference", "backends/registry.h"],
     "src/commands": PUBLIC + ["src/commands/"],
     "src": PUBLIC + ["ir/", "passes/", "backends/", "src/"],
@@ -26,7 +28,7 @@ MAY_INCLUDE = {
     "examples": PUBLIC + ["hloc/", "ir/", "passes/", "backends/"],
 }
 TARGET_WORDS = re.compile(r"\b(x86|avx|avx2|avx512|neon|aarch64|cuda|hip|tpu)\b", re.IGNORECASE)
-NO_TARGETS = ("ir", "passes", "backends/loops", "backends/host")
+NO_TARGETS = ("ir", "passes", "backends/loops", "backends/host", "backends/gpu")
 SUFFIXES = {".h", ".cpp", ".def", ".inl"}
 
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "backends/host/guarded.h"
+#include "backends/host/guarded_call.h"
 #include "backends/host/host_step.h"
 #include "ir/support/check.h"
 #include "ir/support/source.h"
@@ -57,7 +57,10 @@ class JitExecutable final : public backends::Executable {
 
   Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                     const CallOptions& options) const override {
-    if (options.guard_pages) return guarded_call(inputs, outputs, options);
+    if (options.guard_pages)
+      return host::guarded_call(*plan_, inputs, outputs, scratch_bytes_, [&](const std::byte* const* in, std::byte* const* out, std::byte* scratch) {
+        return enter(in, out, scratch, options);
+      });
     struct Lease {
       ScratchPool& pool;
       void* memory;
@@ -102,30 +105,6 @@ class JitExecutable final : public backends::Executable {
     context.executor = options.executor;
     int status = entry_(reinterpret_cast<const void* const*>(in), reinterpret_cast<void* const*>(out), scratch, &context.base);
     if (status != 0) return std::move(context.failure);
-    return {};
-  }
-
-  Result<void> guarded_call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions& options) const {
-    std::vector<host::GuardedBuffer> buffers;
-    std::vector<const std::byte*> in;
-    std::vector<std::byte*> out;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      auto bytes = static_cast<size_t>(plan_->buffers[plan_->parameters[i]].bytes());
-      buffers.emplace_back(bytes);
-      if (bytes != 0) std::memcpy(buffers.back().data(), inputs[i], bytes);
-      in.push_back(buffers.back().data());
-    }
-    for (plan::BufferId id : plan_->results) {
-      buffers.emplace_back(static_cast<size_t>(plan_->buffers[id].bytes()));
-      out.push_back(buffers.back().data());
-    }
-    host::GuardedBuffer scratch(scratch_bytes_);
-    auto done = enter(in.data(), out.data(), scratch.data(), options);
-    if (!done) return done;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      auto bytes = static_cast<size_t>(plan_->buffers[plan_->results[i]].bytes());
-      if (bytes != 0) std::memcpy(outputs[i], out[i], bytes);
-    }
     return {};
   }
 

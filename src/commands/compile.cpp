@@ -52,9 +52,9 @@ void add_compile(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("compile", "Compile a graph to an object file and a C header");
   command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
   command->add_option("-o,--output", a->out, "Where to write (default: NAME.o, text kinds are printed); X.o also writes X.h")->check(not_empty);
-  command->add_option("--target", a->target, "native (default), x86-64-v3, x86-64-v4, aarch64 (see `hloc targets`)");
-  command->add_option("--emit", a->kind, "object (default), asm, hlo (optimised), loops, machine or plan")
-      ->check(CLI::IsMember({"object", "asm", "hlo", "loops", "machine", "plan"}));
+  command->add_option("--target", a->target, "native (default), x86-64-v3, x86-64-v4, aarch64, cuda:sm_80 (see `hloc targets`)");
+  command->add_option("--emit", a->kind, "object (default), asm, hlo (optimised), loops, machine, plan, cuda")
+      ->check(CLI::IsMember({"object", "asm", "hlo", "loops", "machine", "plan", "cuda"}));
   command->footer(
       "Examples:\n"
       "  hloc compile graph.hlo                                write graph.o and graph.h\n"

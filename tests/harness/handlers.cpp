@@ -154,4 +154,14 @@ TextOutcome run_plan(const TextTest& t) {
   return out;
 }
 
+TextOutcome run_emit(const TextTest& t) {
+  auto module = read_test(t);
+  if (!module) return failing(module.error());
+  auto text = emit(*module, t.option("kind"), {.target = t.option("target")});
+  if (!text) return failing(text.error());
+  TextOutcome out;
+  out.output = *text;
+  return out;
+}
+
 }  // namespace hloc::test

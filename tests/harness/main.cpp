@@ -18,7 +18,7 @@ struct Command {
 constexpr Command commands[] = {
     {"read", run_read},      {"roundtrip", run_round_trip}, {"verify", run_verify},      {"run", run_values},
     {"opt", run_opt},        {"plan", run_plan},            {"native", run_native},
-    {"loops", run_loops_text},   {"machine", run_machine_text},
+    {"loops", run_loops_text},   {"machine", run_machine_text}, {"emit", run_emit},
 };
 
 std::vector<std::string> files_below(const std::vector<std::string>& paths) {

@@ -48,7 +48,9 @@ TextOutcome run_verify(const TextTest&);
 TextOutcome run_values(const TextTest&);
 TextOutcome run_opt(const TextTest&);
 TextOutcome run_plan(const TextTest&);
-// Without host steps, and to the bit what the evaluator gives (NaN is NaN), on each x86-64 target that this machine runs.
+// `emit --target=cuda:sm_80 --kind=cuda`: a level's text.
+TextOutcome run_emit(const TextTest&);
+// Without host steps, and to the bit what the evaluator gives (NaN is NaN), on each target that this machine runs.
 TextOutcome run_native(const TextTest&);
 TextOutcome run_loops_text(const TextTest&);
 TextOutcome run_machine_text(const TextTest&);

@@ -1,0 +1,83 @@
+#include "backends/cuda/cuda_backend.h"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/dialect.h"
+#include "backends/gpu/emulator.h"
+#include "backends/gpu/source.h"
+#include "backends/loops/lower.h"
+
+namespace hloc::backends {
+namespace {
+
+struct CudaTarget {
+  std::string_view name, description;
+  int64_t l2_bytes;
+};
+constexpr std::string_view emulated_cuda = "cuda:host";
+constexpr CudaTarget cuda_target_table[] = {
+    {"cuda:sm_75", "CUDA C for NVIDIA Turing", 4 << 20},
+    {"cuda:sm_80", "CUDA C for NVIDIA A100", 40 << 20},
+    {"cuda:sm_86", "CUDA C for NVIDIA Ampere (GeForce, A40)", 6 << 20},
+    {"cuda:sm_89", "CUDA C for NVIDIA Ada", 48 << 20},
+    {"cuda:sm_90", "CUDA C for NVIDIA Hopper", 50 << 20},
+    {"cuda:sm_90a", "CUDA C for NVIDIA Hopper, code for it alone", 50 << 20},
+    {"cuda:sm_100", "CUDA C for NVIDIA Blackwell (data centre)", 64 << 20},
+    {"cuda:sm_120", "CUDA C for NVIDIA Blackwell (GeForce)", 64 << 20},
+    {emulated_cuda, "the same CUDA C, run on this machine's CPU by an emulator (needs g++)", 4 << 20},
+};
+
+std::vector<TargetEntry> cuda_targets() {
+  std::vector<TargetEntry> out;
+  for (const CudaTarget& t : cuda_target_table) out.push_back({std::string(t.name), std::string(t.description)});
+  return out;
+}
+
+Result<ir::Target> cuda_facts(std::string_view target) {
+  ir::Target facts;
+  facts.name = target;
+  facts.buffer_alignment = 256;
+  facts.supports = loops::supports;
+  return facts;
+}
+
+Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
+  if (job.target->name == emulated_cuda) {
+    auto program = gpu::gpu_program(job.plan);
+    if (!program) return program.error();
+    auto launcher = gpu::make_emulator(*program, cuda::dialect);
+    if (!launcher) return launcher.error();
+    return gpu::make_executable(*std::move(program), *std::move(launcher));
+  }
+  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit cuda`) but not run yet", job.target->name));
+}
+
+Result<std::string> emit_cuda_source(const Job& job) {
+  auto program = gpu::gpu_program(job.plan);
+  if (!program) return program.error();
+  return gpu::kernel_source(*program, cuda::dialect);
+}
+
+Result<std::string> emit_cuda_loops(const Job& job) {
+  auto program = gpu::gpu_program(job.plan);
+  if (!program) return program.error();
+  std::string out;
+  for (const gpu::GpuKernel& k : program->kernels) out += loops::print(*k.kernel) + "\n";
+  return out;
+}
+
+constexpr EmitKind cuda_emits[] = {{"loops", emit_cuda_loops}, {"cuda", emit_cuda_source}};
+
+}  // namespace
+
+constinit const Backend cuda_backend{
+    .name = "cuda",
+    .targets = cuda_targets,
+    .facts = cuda_facts,
+    .wants_plan = true,
+    .compile = compile_cuda,
+    .emits = cuda_emits,
+    .object = nullptr,
+};
+
+}  // namespace hloc::backends

@@ -1,0 +1,10 @@
+// CUDA devices; "host" runs the same source on this machine's CPU.
+#pragma once
+
+#include "backends/registry.h"
+
+namespace hloc::backends {
+
+extern const Backend cuda_backend;
+
+}  // namespace hloc::backends

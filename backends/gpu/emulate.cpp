@@ -1,0 +1,132 @@
+// Source to a shared library by g++ in a child process, and its functions by dlopen.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "backends/gpu/emulator.h"
+#include "backends/gpu/source.h"
+#include "ir/support/source.h"
+
+namespace hloc::gpu {
+namespace {
+
+using EmulatedLaunch = bool(void** arguments);
+
+// For each launch a function that takes its arguments as an array.
+std::string entries(const GpuProgram& program) {
+  std::string out;
+  for (const GpuKernel& k : program.kernels) {
+    for (const Launch& l : k.launches) {
+      std::string arguments;
+      for (size_t i = 0; i < l.buffers.size(); ++i)
+        arguments += fmt::format("{}({})a[{}]", i == 0 ? "" : ", ", parameter_type(k, l.buffers[i]), i);
+      out += fmt::format("static void call_{0}(void** a) {{ {0}({1}); }}\n", l.name, arguments);
+      out += fmt::format("extern \"C\" bool emulate_{0}(void** a) {{ return emulator::run(call_{0}, a, {1}u, {2}, {3}); }}\n", l.name, l.blocks, l.threads,
+                         l.is_cooperative);
+    }
+  }
+  return out;
+}
+
+struct TemporaryFolder {
+  std::filesystem::path path;
+
+  TemporaryFolder() {
+    const char* base = std::getenv("TMPDIR");
+    std::string name = fmt::format("{}/hloc-XXXXXX", base && *base ? base : "/tmp");
+    if (::mkdtemp(name.data())) path = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+};
+
+// Runs g++ in that folder; its exit status, 127 when there is none.
+int run_compiler(const std::filesystem::path& folder) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    int log = ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    ::dup2(log, 1), ::dup2(log, 2);
+    if (::chdir(folder.c_str()) != 0) ::_exit(126);
+    // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise.
+    ::execlp("g++", "g++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w", "-fPIC", "-shared", "-o",
+             "kernels.so", "kernels.cpp", static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  if (child < 0) return 127;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+std::string first_lines(const std::filesystem::path& file, int most) {
+  std::ifstream in(file);
+  std::string out, line;
+  for (int i = 0; i < most && std::getline(in, line); ++i) out += "\n" + line;
+  return out;
+}
+
+class Emulator final : public Launcher {
+ public:
+  explicit Emulator(void* library) : library_(library) {}
+  ~Emulator() override { ::dlclose(library_); }
+
+  bool find_all(const GpuProgram& program) {
+    for (const GpuKernel& k : program.kernels) {
+      auto& list = launches_.emplace_back();
+      for (const Launch& l : k.launches) {
+        void* f = ::dlsym(library_, ("emulate_" + l.name).c_str());
+        if (!f) return false;
+        list.push_back({reinterpret_cast<EmulatedLaunch*>(f), l.name});
+      }
+    }
+    return true;
+  }
+
+  Result<void> launch(size_t kernel, size_t launch, void** arguments) const override {
+    const auto& [function, name] = launches_[kernel][launch];
+    if (function(arguments)) return {};
+    return error(ErrorKind::bug, fmt::format("{}: threads of a block wait at a barrier or a shuffle for others that never come there", name));
+  }
+
+ private:
+  struct Entry {
+    EmulatedLaunch* function;
+    std::string name;
+  };
+  void* library_;
+  std::vector<std::vector<Entry>> launches_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const Dialect& dialect) {
+  TemporaryFolder folder;
+  if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
+  {
+    std::ofstream source(folder.path / "kernels.cpp");
+    source << fmt::format("constexpr int wave = {};\n\n", dialect.wave) << emulator_prelude() << "\n" << kernel_functions(program) << entries(program);
+    if (!source.flush()) return error(ErrorKind::target, fmt::format("{} can't be written", (folder.path / "kernels.cpp").string()));
+  }
+  int status = run_compiler(folder.path);
+  if (status == 127) return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
+  if (status != 0) return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels:{}", first_lines(folder.path / "log", 12)));
+  void* library = ::dlopen((folder.path / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return error(ErrorKind::target, fmt::format("the compiled kernels can't be loaded: {}", ::dlerror()));
+  auto out = std::make_unique<Emulator>(library);
+  if (!out->find_all(program)) return error(ErrorKind::bug, "a launch has no function in the compiled kernels");
+  return std::unique_ptr<Launcher>(std::move(out));
+}
+
+}  // namespace hloc::gpu

@@ -1,0 +1,18 @@
+// Kernel source run on this machine's CPU; see emulator.cpp for how.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backends/gpu/dialect.h"
+#include "backends/gpu/run.h"
+
+namespace hloc::gpu {
+
+// Takes the place of a dialect's prelude, after `constexpr int wave`.
+std::string_view emulator_prelude();
+
+// Compiles the program's source with g++ in a temporary folder. Errors: no g++ (kind `target`), or it refuses the source (`bug`).
+Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const Dialect& dialect);
+
+}  // namespace hloc::gpu
