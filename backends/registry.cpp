@@ -5,13 +5,14 @@
 #include "backends/cpu/aarch64_backend.h"
 #include "backends/cpu/x86_backend.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/hip/hip_backend.h"
 #include "backends/reference/reference.h"
 #include "ir/support/source.h"
 
 namespace hloc::backends {
 
 std::span<const Backend* const> all_backends() {
-  static constexpr const Backend* table[] = {&x86_backend, &aarch64_backend, &cuda_backend, &reference_backend};
+  static constexpr const Backend* table[] = {&x86_backend, &aarch64_backend, &cuda_backend, &hip_backend, &reference_backend};
   return table;
 }
 

@@ -40,6 +40,7 @@ struct Job {
 struct EmitKind {
   std::string_view name;  // "loops", "machine", "asm"
   Result<std::string> (*emit)(const Job& job);
+  bool needs_tool = false;  // another compiler: not among the levels of `--dump`
 };
 
 struct TargetEntry {

@@ -99,6 +99,7 @@ Result<Lowered> lower(const Module& module, const CompileOptions& options) {
   if (dump) {
     dump.text("plan", "txt", plan::to_string(*out.plan));
     for (const backends::EmitKind& kind : out.backend->emits) {
+      if (kind.needs_tool) continue;
       auto text = kind.emit(out.job());
       dump.text(kind.name, "txt", text ? *text : text.error().render());
     }

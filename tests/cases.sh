@@ -21,7 +21,9 @@ if [ -d "$shared/cases" ]; then
     for target in native x86-64-v3; do
       count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${native[@]}"
     done
-    count "cuda:host without fallback, $form" "$hloc" check --target cuda:host --no-fallback --form $form --jobs "$jobs" "${emulated[@]}"
+    for target in cuda:host hip:host; do
+      count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${emulated[@]}"
+    done
   done
   if command -v qemu-aarch64 >/dev/null; then
     for form in hlo mlir; do

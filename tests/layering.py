@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "backends/cpu": IR + PLAN + ["backends/loops", "backends/host", "backends/cpu", "backends/registry.h"],
     "backends/gpu": IR + PLAN + ["backends/loops", "backends/host", "backends/gpu", "backends/registry.h"],
     "backends/cuda": IR + PLAN + ["backends/loops", "backends/host", "backends/gpu", "backends/cuda", "backends/registry.h"],
+    "backends/hip": IR + PLAN + ["backends/loops", "backends/host", "backends/gpu", "backends/hip", "backends/registry.h"],
     "backends/reference": IR + PLAN + ["backends/host", "backends/reference", "backends/registry.h"],
     "src/commands": PUBLIC + ["src/commands/"],
     "src": PUBLIC + ["ir/", "passes/", "backends/", "src/"],

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/dialect.h"
+#include "backends/cuda/nvrtc.h"
 #include "backends/gpu/emulator.h"
 #include "backends/gpu/source.h"
 #include "backends/loops/lower.h"
@@ -49,7 +50,7 @@ Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
     if (!launcher) return launcher.error();
     return gpu::make_executable(*std::move(program), *std::move(launcher));
   }
-  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit cuda`) but not run yet", job.target->name));
+  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit cuda`) but not run yet; --target {} runs the same source on the CPU", job.target->name, emulated_cuda));
 }
 
 Result<std::string> emit_cuda_source(const Job& job) {
@@ -61,12 +62,32 @@ Result<std::string> emit_cuda_source(const Job& job) {
 Result<std::string> emit_cuda_loops(const Job& job) {
   auto program = gpu::gpu_program(job.plan);
   if (!program) return program.error();
-  std::string out;
-  for (const gpu::GpuKernel& k : program->kernels) out += loops::print(*k.kernel) + "\n";
-  return out;
+  return gpu::loops_text(*program);
 }
 
-constexpr EmitKind cuda_emits[] = {{"loops", emit_cuda_loops}, {"cuda", emit_cuda_source}};
+Result<cuda::DeviceCode> device_code(const Job& job) {
+  constexpr std::string_view family = "cuda:";
+  std::string_view architecture = std::string_view(job.target->name).substr(family.size());
+  if (job.target->name == emulated_cuda)
+    return error(ErrorKind::usage, "code is made for a device: name one, such as --target cuda:sm_80 (see `hloc targets`)");
+  auto source = emit_cuda_source(job);
+  if (!source) return source.error();
+  return cuda::compile_source(*source, architecture);
+}
+
+Result<std::string> emit_ptx(const Job& job) {
+  auto code = device_code(job);
+  if (!code) return code.error();
+  return std::move(code->ptx);
+}
+
+Result<std::string> emit_cubin(const Job& job) {
+  auto code = device_code(job);
+  if (!code) return code.error();
+  return std::move(code->cubin);
+}
+
+constexpr EmitKind cuda_emits[] = {{"loops", emit_cuda_loops}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};
 
 }  // namespace
 

@@ -6,9 +6,7 @@ namespace hloc::cuda {
 constinit const gpu::Dialect dialect{
     .name = "CUDA C",
     .wave = 32,
-    .prelude = R"(constexpr int wave = 32;
-
-__device__ inline unsigned int shuffle_down_word(unsigned int x, int by) { return __shfl_down_sync(0xffffffffu, x, by); }
+    .prelude = R"(__device__ inline unsigned int shuffle_down_word(unsigned int x, int by) { return __shfl_down_sync(0xffffffffu, x, by); }
 )",
 };
 

@@ -192,8 +192,10 @@ std::string c_name(std::string_view name) {
       "asm", "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else", "enum",
       "extern", "false", "float", "for", "if", "inline", "int", "long", "new", "not", "or", "and", "xor", "operator", "private", "public", "register",
       "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "true", "typedef", "union", "unsigned", "using", "void",
-      "while", "abs", "exp", "log", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "rint", "fma", "pow", "min", "max", "clock", "minimum", "maximum",
-      "quotient", "try", "catch", "typename", "virtual", "volatile", "thread", "iteration", "f16", "bf16", "wave", "group", "unix", "linux"};
+      "while", "try", "catch", "typename", "virtual", "volatile", "unix", "linux", "wave", "main",
+      // functions of C's library that compilers know by name, or that a prelude defines
+      "abs", "exp", "log", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "rint", "fma", "fabs", "pow", "sqrtf", "floorf", "ceilf", "truncf", "rintf",
+      "fmaf", "fabsf", "min", "max", "clock", "shuffle_down_word", "emulator"};
   std::string out;
   for (char c : name) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
@@ -203,7 +205,7 @@ std::string c_name(std::string_view name) {
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   if (out.empty()) out = "array";
-  if (std::find(std::begin(taken), std::end(taken), out) != std::end(taken)) out += '_';
+  if (is_helper_function(out) || std::find(std::begin(taken), std::end(taken), out) != std::end(taken)) out += '_';
   return out;
 }
 

@@ -24,5 +24,6 @@ std::string c_name(std::string_view name);
 
 // Those functions of the common prelude that the text uses, with what they use.
 std::string helper_functions(std::string_view text);
+bool is_helper_function(std::string_view name);
 
 }  // namespace hloc::gpu

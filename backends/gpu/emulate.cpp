@@ -116,7 +116,7 @@ Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const
   if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
   {
     std::ofstream source(folder.path / "kernels.cpp");
-    source << fmt::format("constexpr int wave = {};\n\n", dialect.wave) << emulator_prelude() << "\n" << kernel_functions(program) << entries(program);
+    source << source_with_prelude(program, dialect.wave, emulator_prelude()) << entries(program);
     if (!source.flush()) return error(ErrorKind::target, fmt::format("{} can't be written", (folder.path / "kernels.cpp").string()));
   }
   int status = run_compiler(folder.path);

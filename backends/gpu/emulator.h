@@ -9,7 +9,7 @@
 
 namespace hloc::gpu {
 
-// Takes the place of a dialect's prelude, after `constexpr int wave`.
+// Takes the place of a dialect's prelude, after the enumerator `wave`.
 std::string_view emulator_prelude();
 
 // Compiles the program's source with g++ in a temporary folder. Errors: no g++ (kind `target`), or it refuses the source (`bug`).

@@ -1,4 +1,5 @@
 // Functions that generated code calls, as C++ that every device compiler and the host's take. No headers, no library.
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -185,6 +186,10 @@ bool occurs(std::string_view text, std::string_view name) {
 }
 
 }  // namespace
+
+bool is_helper_function(std::string_view name) {
+  return std::any_of(std::begin(helper_table), std::end(helper_table), [&](const HelperFunction& f) { return f.name == name; });
+}
 
 std::string helper_functions(std::string_view text) {
   std::vector<const HelperFunction*> used;

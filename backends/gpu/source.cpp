@@ -43,13 +43,6 @@ std::string how(const Launch& l) {
   return fmt::format("a thread for each of {} iterations", l.iterations);
 }
 
-}  // namespace
-
-std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
-  const loops::Buffer& b = kernel.kernel->buffers[buffer];
-  return fmt::format("{}{}*", b.role == loops::BufferRole::input ? "const " : "", c_type(b.element));
-}
-
 std::string kernel_functions(const GpuProgram& program) {
   std::string out;
   for (const GpuKernel& k : program.kernels) {
@@ -62,6 +55,23 @@ std::string kernel_functions(const GpuProgram& program) {
   return helper_functions(out) + out;
 }
 
-std::string kernel_source(const GpuProgram& program, const Dialect& dialect) { return std::string(dialect.prelude) + "\n" + kernel_functions(program); }
+}  // namespace
+
+std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
+  const loops::Buffer& b = kernel.kernel->buffers[buffer];
+  return fmt::format("{}{}*", b.role == loops::BufferRole::input ? "const " : "", c_type(b.element));
+}
+
+std::string loops_text(const GpuProgram& program) {
+  std::string out;
+  for (const GpuKernel& k : program.kernels) out += loops::print(*k.kernel) + "\n";
+  return out;
+}
+
+std::string source_with_prelude(const GpuProgram& program, int wave, std::string_view prelude) {
+  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}\n{}", wave, prelude, kernel_functions(program));
+}
+
+std::string kernel_source(const GpuProgram& program, const Dialect& dialect) { return source_with_prelude(program, dialect.wave, dialect.prelude); }
 
 }  // namespace hloc::gpu

@@ -35,6 +35,7 @@ FuzzArguments parse_arguments(int argc, char** argv) {
     if (std::strcmp(argv[i], "--seconds") == 0 && has_value) a.seconds = std::atof(argv[++i]);
     else if (std::strcmp(argv[i], "--seed") == 0 && has_value) a.seed = std::strtoull(argv[++i], nullptr, 10);
     else if (std::strcmp(argv[i], "--inputs") == 0 && has_value) a.inputs = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--target") == 0 && has_value) a.target = argv[++i];
     else if (std::strcmp(argv[i], "--only") == 0 && has_value) a.seed = std::strtoull(argv[++i], nullptr, 10), a.only = true;
     else a.paths.emplace_back(argv[i]);
   }

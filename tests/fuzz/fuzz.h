@@ -38,6 +38,7 @@ struct FuzzArguments {
   double seconds = 20;
   uint64_t seed = 1;
   uint64_t inputs = UINT64_MAX;    // --inputs N: at most so many, so that a run does not depend on the machine's speed
+  std::string target;              // --target NAME: this one instead of those that the fuzzer takes by itself
   bool only = false;               // one input, of exactly this seed
   std::vector<std::string> paths;
 };

@@ -104,7 +104,7 @@ bool has_emulator() {
   return has;
 }
 
-std::string one(uint64_t seed, const fuzz::FuzzArguments&) {
+std::string one(uint64_t seed, const fuzz::FuzzArguments& a) {
   Random r(seed);
   fuzz::GeneratorOptions options;
   options.exact = r.chance(70);
@@ -121,6 +121,7 @@ std::string one(uint64_t seed, const fuzz::FuzzArguments&) {
   if (!again || !equal(*m, *again, &why)) return "round trip: " + why + "\n" + text;
   std::vector<const char*> targets{"native", "x86-64-v3"};
   if (seed % emulated_share == 0 && has_emulator()) targets.push_back("aarch64");
+  if (!a.target.empty()) targets = {a.target.c_str()};
   for (const char* target : targets)
     if (!difference_on(*m, target, seed, options.exact).empty()) return smallest(*m, target, seed, options.exact);
   return "";

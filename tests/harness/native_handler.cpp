@@ -81,7 +81,7 @@ TextOutcome run_native(const TextTest& t) {
   for (const Shape& s : *parameters) inputs.push_back(native_input(s, inputs.size() + 1));
   auto want = run_for(*module, "reference", inputs);
   if (!want) return out.error = want.error(), out;
-  for (const char* target : {"x86-64-v3", "native", "aarch64", "cuda:host"}) {
+  for (const char* target : {"x86-64-v3", "native", "aarch64", "cuda:host", "hip:host"}) {
     auto got = run_for(*module, target, inputs);
     if (!got && std::string_view(target) == "aarch64" && lacks_emulator(got.error())) continue;
     if (!got) return out.error = got.error(), out;

@@ -1,0 +1,124 @@
+#include "backends/cuda/nvrtc.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ir/support/source.h"
+
+namespace hloc::cuda {
+namespace {
+
+constexpr const char* nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+constexpr const char* nvrtc_folders[] = {"", "/lib64", "/lib"};  // below HLOC_CUDA_PATH
+
+using NvrtcProgram = void*;
+
+// Functions of NVRTC; all return 0 when good.
+struct Nvrtc {
+  int (*create)(NvrtcProgram*, const char* source, const char* name, int headers, const char* const*, const char* const*);
+  int (*compile)(NvrtcProgram, int options, const char* const*);
+  int (*log_size)(NvrtcProgram, size_t*);
+  int (*log)(NvrtcProgram, char*);
+  int (*ptx_size)(NvrtcProgram, size_t*);
+  int (*ptx)(NvrtcProgram, char*);
+  int (*cubin_size)(NvrtcProgram, size_t*);
+  int (*cubin)(NvrtcProgram, char*);
+  int (*destroy)(NvrtcProgram*);
+  int (*architecture_count)(int*);
+  int (*architectures)(int*);
+};
+
+void* open_nvrtc() {
+  const char* given = std::getenv("HLOC_CUDA_PATH");
+  for (const char* name : nvrtc_names) {
+    if (given && *given)
+      for (const char* folder : nvrtc_folders)
+        if (void* library = ::dlopen(fmt::format("{}{}/{}", given, folder, name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+// Loaded once and kept: it is large, and unloading it is not what it is tested for.
+Result<Nvrtc> load_nvrtc() {
+  void* library = open_nvrtc();
+  if (!library)
+    return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; install it (package "
+                                    "nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in HLOC_CUDA_PATH");
+  Nvrtc out;
+  bool all = true;
+  auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    all &= function != nullptr;
+  };
+  find(out.create, "nvrtcCreateProgram");
+  find(out.compile, "nvrtcCompileProgram");
+  find(out.log_size, "nvrtcGetProgramLogSize");
+  find(out.log, "nvrtcGetProgramLog");
+  find(out.ptx_size, "nvrtcGetPTXSize");
+  find(out.ptx, "nvrtcGetPTX");
+  find(out.cubin_size, "nvrtcGetCUBINSize");
+  find(out.cubin, "nvrtcGetCUBIN");
+  find(out.destroy, "nvrtcDestroyProgram");
+  find(out.architecture_count, "nvrtcGetNumSupportedArchs");
+  find(out.architectures, "nvrtcGetSupportedArchs");
+  if (!all) return error(ErrorKind::target, "the NVRTC that was found is too old: version 11.2 or newer is needed");
+  return out;
+}
+
+// "sm_90a" is known where 90 is.
+Result<void> check_architecture(const Nvrtc& nvrtc, std::string_view architecture) {
+  int count = 0;
+  if (nvrtc.architecture_count(&count) != 0 || count <= 0) return {};
+  std::vector<int> known(static_cast<size_t>(count));
+  if (nvrtc.architectures(known.data()) != 0) return {};
+  int wanted = std::atoi(std::string(architecture.substr(3)).c_str());
+  if (std::find(known.begin(), known.end(), wanted) != known.end()) return {};
+  return error(ErrorKind::target, fmt::format("the NVRTC that was found does not know {}; it knows sm_{}", architecture, fmt::join(known, ", sm_")));
+}
+
+std::string fetch(NvrtcProgram program, int (*size_of)(NvrtcProgram, size_t*), int (*get)(NvrtcProgram, char*)) {
+  size_t size = 0;
+  if (size_of(program, &size) != 0) return "";
+  std::string out(size, '\0');
+  if (get(program, out.data()) != 0) return "";
+  return out;
+}
+
+void drop_zero(std::string& text) {
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+}
+
+}  // namespace
+
+Result<DeviceCode> compile_source(const std::string& source, std::string_view architecture) {
+  auto nvrtc = load_nvrtc();
+  if (!nvrtc) return nvrtc.error();
+  if (auto known = check_architecture(*nvrtc, architecture); !known) return known.error();
+  NvrtcProgram program = nullptr;
+  if (nvrtc->create(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0)
+    return error(ErrorKind::memory, "NVRTC has no memory for a program");
+  std::string target = fmt::format("--gpu-architecture={}", architecture);
+  // Results to the bit: no contraction into fma but where the source says so.
+  const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false"};
+  int status = nvrtc->compile(program, static_cast<int>(std::size(options)), options);
+  DeviceCode out;
+  std::string log;
+  if (status == 0) {
+    out.ptx = fetch(program, nvrtc->ptx_size, nvrtc->ptx);
+    out.cubin = fetch(program, nvrtc->cubin_size, nvrtc->cubin);
+    drop_zero(out.ptx);
+  } else {
+    log = fetch(program, nvrtc->log_size, nvrtc->log);
+    drop_zero(log);
+  }
+  nvrtc->destroy(&program);
+  if (status != 0) return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status, log.substr(0, 2000)));
+  return out;
+}
+
+}  // namespace hloc::cuda

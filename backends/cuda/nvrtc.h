@@ -1,0 +1,19 @@
+// NVIDIA's compiler for CUDA C, loaded when it is asked for.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "include/hloc/result.h"
+
+namespace hloc::cuda {
+
+struct DeviceCode {
+  std::string ptx, cubin;
+};
+
+// `architecture`: "sm_80". Errors of kind `target` when there is no NVRTC or it does not know the architecture; of kind `bug`
+// when it refuses the source.
+Result<DeviceCode> compile_source(const std::string& source, std::string_view architecture);
+
+}  // namespace hloc::cuda
