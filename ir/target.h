@@ -16,6 +16,8 @@ struct Target {
   int64_t l1_bytes = 32 << 10;     // per core
   int64_t l2_bytes = 512 << 10;    // per core
   int64_t l3_bytes = 8 << 20;      // shared
+  // An output of at least so many bytes has left the caches before anything reads it: it is better stored past them.
+  int64_t streaming_bytes = 16 << 20;
   int64_t buffer_alignment = 64;   // of arena offsets and results
   double launch_cost_bytes = 4096; // bytes of memory traffic that one kernel launch is worth
   // Whether the op, with its types and attributes, has a native lowering inside a kernel. Everything else is a host step.

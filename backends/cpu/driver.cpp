@@ -280,7 +280,7 @@ Result<DrivenProgram> compile_program(const plan::Program& program, const Machin
       facts.push_back({1, local_bytes(kernel.kernel)});
       continue;
     }
-    auto compiled = compile_kernel(kernel.kernel, machine, kernel.symbol);
+    auto compiled = compile_kernel(kernel.kernel, machine, kernel.symbol, kernel.in_place);
     if (!compiled) return compiled.error();
     facts.push_back({compiled->pieces, compiled->scratch_bytes});
     out.functions.push_back(std::move(compiled->function));

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "backends/cpu/machine/machine.h"
 #include "backends/loops/loops.h"
@@ -27,6 +28,7 @@ struct Machine {
   int masked_width = 4;         // bytes of the narrowest elements that masked memory access takes; more than 8: there is none
   bool has_gather = true;       // loads of lanes that lie apart
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
+  int64_t streaming_bytes = 16 << 20;  // outputs of at least this size are stored past the caches
 };
 
 struct CompiledKernel {
@@ -36,8 +38,9 @@ struct CompiledKernel {
 };
 
 // `kernel` has been verified and legalised. An error of kind `target` when it holds what this backend can't lower (then
-// `supports` is wrong: the planner must not have made it).
-Result<CompiledKernel> compile_kernel(const loops::Kernel& kernel, const Machine& machine, std::string name);
+// `supports` is wrong: the planner must not have made it). `in_place`: outputs that are the memory of an input.
+Result<CompiledKernel> compile_kernel(const loops::Kernel& kernel, const Machine& machine, std::string name,
+                                      const std::vector<loops::BufferId>& in_place = {});
 
 // ---- Kernels inside other functions ----
 

@@ -28,6 +28,7 @@ struct StepGroupItem {
   const plan::CopyStep* copy = nullptr;
   uint32_t position = 0;
   int64_t statements = 0;
+  std::vector<loops::BufferId> in_place;  // of the kernel
 };
 
 // Bytes that a plan's buffer occupies: of the arena, or a memory of the caller's.
@@ -104,6 +105,7 @@ class StepGrouper {
     item.statements = loops::statement_count(item.kernel->body);
     item.buffers = kernel.inputs;
     item.buffers.insert(item.buffers.end(), kernel.outputs.begin(), kernel.outputs.end());
+    for (auto [input, output] : kernel.in_place) item.in_place.push_back(static_cast<loops::BufferId>(kernel.inputs.size() + output));
     return item;
   }
 
@@ -125,7 +127,7 @@ class StepGrouper {
     } else if (item.copy) {
       out.push_back({item.copy});
     } else {
-      run_kernel({item.kernel->name, *std::move(item.kernel), std::move(item.buffers), false}, out);
+      run_kernel({item.kernel->name, *std::move(item.kernel), std::move(item.buffers), false, std::move(item.in_place)}, out);
     }
     return {};
   }
@@ -177,7 +179,7 @@ class StepGrouper {
       else merger.add(*items[i].kernel, used[i]);
     }
     auto merged = merger.finish(fmt::format("k{}", out_.kernels.size()));
-    StepKernel out{merged.kernel.name, std::move(merged.kernel), {}, false};
+    StepKernel out{merged.kernel.name, std::move(merged.kernel), {}, false, {}};
     for (uint32_t m : merged.memories) out.buffers.push_back(buffer_of[m]);
     return out;
   }

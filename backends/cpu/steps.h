@@ -20,6 +20,7 @@ struct StepKernel {
   loops::Kernel kernel;
   std::vector<plan::BufferId> buffers;  // of its inputs and outputs
   bool is_inline = false;
+  std::vector<loops::BufferId> in_place;  // outputs that are the memory of an input
 };
 
 struct CpuStep;

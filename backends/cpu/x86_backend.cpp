@@ -57,6 +57,7 @@ cpu::Machine machine_for(const ir::Target& target) {
   m.l1_bytes = target.l1_bytes;
   m.l2_bytes = target.l2_bytes;
   m.l3_bytes = target.l3_bytes;
+  m.streaming_bytes = target.streaming_bytes;
   return m;
 }
 

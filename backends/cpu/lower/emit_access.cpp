@@ -23,6 +23,8 @@ ElementType bits_type(ElementType element) {
   }
 }
 
+constexpr int64_t cache_line = 64;
+
 bool fits_s32(int64_t v) { return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max(); }
 
 }  // namespace
@@ -144,10 +146,25 @@ static bool needs_lanes(bool by_lane, bool strided, bool is_store, bool varying_
   return varying_guards && byte_width(element) < machine.masked_width;
 }
 
+// Once for each cache line that the copies of the body read.
+void BlockEmitter::fetch_ahead(const loops::Load& load) {
+  if (!traffic_ || lanes_.count == 1) return;
+  auto it = traffic_->ahead.find(&load);
+  if (it == traffic_->ahead.end()) return;
+  int64_t vector = int64_t{lanes_.count} * byte_width(kernel_.buffers[load.access.buffer].element);
+  if (static_cast<int64_t>(copy_) * vector % cache_line >= vector) return;
+  Address at = address_of(load.access);
+  int64_t disp = at.disp + it->second.bytes;
+  if (disp > std::numeric_limits<int32_t>::max()) return;
+  at.disp = static_cast<int32_t>(disp);
+  b_.prefetch(at, it->second.level);
+}
+
 void BlockEmitter::emit_load(const loops::Load& load) {
   const loops::Access& access = load.access;
   ElementType element = kernel_.buffers[access.buffer].element;
   VType t = type_of(element);
+  fetch_ahead(load);
   bool varying_guards = false;
   for (const Guard& g : access.guards) varying_guards |= varies(g.affine);
   int64_t stride = 0;
@@ -193,6 +210,7 @@ void BlockEmitter::emit_store(const loops::Store& store) {
     Reg mask = varying_guards ? guard_mask(access.guards, t, true) : Reg{};
     if (lanes_.active) mask = mask ? b_.mand(t, mask, active_mask(t)) : active_mask(t);
     if (mask) b_.vstore_masked(t, address_of(access), value, mask);
+    else if (streaming_ && traffic_->streamed.contains(&store)) b_.vstore_stream(t, address_of(access), value);
     else b_.vstore(t, address_of(access), value);
   }, [] {});
 }

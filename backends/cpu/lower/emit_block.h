@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "backends/cpu/kernel.h"
+#include "backends/cpu/lower/memory_traffic.h"
 #include "backends/cpu/machine/machine.h"
 #include "backends/loops/loops.h"
 
@@ -51,6 +52,9 @@ class BlockEmitter {
   void unbind_index(loops::IndexId index);
   // The value is in `reg`, with the current number of lanes (not for pred).
   void bind_value(loops::ValueId value, Reg reg);
+
+  // For the statements of this kernel; must stay alive. None: nothing special.
+  void set_traffic(const MemoryTraffic* traffic) { traffic_ = traffic; }
 
   // Everything emitted until the next call stands for these lanes. `varying` says what differs between them; it must stay
   // alive. Returns what was set before.
@@ -146,6 +150,11 @@ class BlockEmitter {
   void emit_while_loop(const loops::Loop& loop);
   void emit_set(const loops::Set& s);
   void emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end);
+  struct VectorLoop;
+  void emit_vectors(const VectorLoop& plan, Reg begin, std::variant<Reg, int64_t> end);
+  void emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit);
+  std::vector<const loops::Store*> streamed_stores(const VectorLoop& plan) const;
+  void emit_streaming_vectors(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin, Reg end);
   void emit_body(const loops::Loop& loop);
   void emit_interleaved(const loops::Loop& loop, Reg i, int copies);
   void declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);
@@ -155,6 +164,7 @@ class BlockEmitter {
   enum class Pattern : uint8_t { uniform, contiguous, strided, by_lane };
   Pattern pattern_of(const loops::Access& access, int64_t* stride = nullptr) const;
   bool varies(const loops::Affine& affine) const;
+  void fetch_ahead(const loops::Load& load);
   Reg load_vector(const loops::Access& access, ElementType element, Reg mask);
   Reg load_lanes(const loops::Access& access, ElementType element, loops::ValueId otherwise);
   void store_lanes(const loops::Access& access, ElementType element, Reg value);
@@ -192,6 +202,8 @@ class BlockEmitter {
   const loops::Varying* varying_ = nullptr;
   size_t copy_ = 0;  // which copy of an unrolled body: its partial results
   std::map<int, Reg> active_masks_;  // by element bytes, of the current body
+  const MemoryTraffic* traffic_ = nullptr;
+  bool streaming_ = false;  // the streamed stores of the vector loop around are aligned
 };
 
 // Bytes of the widest element that the block computes, loads, stores or accumulates: what limits lanes. Guards count as 32-bit

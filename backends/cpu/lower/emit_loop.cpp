@@ -1,5 +1,6 @@
 // Loops: in order, unrolled, or several iterations at once.
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "backends/cpu/lower/emit_block.h"
@@ -205,34 +206,106 @@ void BlockEmitter::combine_partials(const std::vector<loops::AccId>& accumulator
   }
 }
 
-// Whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
-void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
-  loops::Varying varying = loops::varying_in(kernel_, loop);
-  std::vector<loops::AccId> reduced = outer_accumulators(loop.body);
-  int lanes = machine_.vector_bytes / widest_element(kernel_, loop.body, &varying, loop.index);
-  Lanes outer = set_lanes({lanes, loop.index, {}}, &varying);
-  bool maskable = can_mask(loop.body);
-  if (!maskable && lanes > loop.extent) lanes = floor_power_of_two(loop.extent);
-  set_lanes(outer, nullptr);
-  if (lanes == 1) return emit_serial_loop(loop, begin, end);
-  int copies = unroll_factor(loop.body, !reduced.empty());
-  bool interleaved = copies == 1 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
-  if (interleaved) copies = 2;
-  while (copies > 1 && int64_t{lanes} * copies > loop.extent) copies /= 2;
+// How a vector loop runs: `lanes` iterations at once, `copies` such vectors a turn, interleaved or one after the other.
+struct BlockEmitter::VectorLoop {
+  const loops::Loop& loop;
+  loops::Varying varying;
+  std::vector<loops::AccId> reduced;
+  int lanes = 1, copies = 1;
+  bool maskable = false, interleaved = false;
+};
 
+void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
+  VectorLoop plan{.loop = loop, .varying = loops::varying_in(kernel_, loop), .reduced = outer_accumulators(loop.body)};
+  plan.lanes = machine_.vector_bytes / widest_element(kernel_, loop.body, &plan.varying, loop.index);
+  Lanes outer = set_lanes({plan.lanes, loop.index, {}}, &plan.varying);
+  plan.maskable = can_mask(loop.body);
+  if (!plan.maskable && plan.lanes > loop.extent) plan.lanes = floor_power_of_two(loop.extent);
+  set_lanes(outer, nullptr);
+  if (plan.lanes == 1) return emit_serial_loop(loop, begin, end);
+  plan.copies = unroll_factor(loop.body, !plan.reduced.empty());
+  plan.interleaved = plan.copies == 1 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
+  if (plan.interleaved) plan.copies = 2;
+  while (plan.copies > 1 && int64_t{plan.lanes} * plan.copies > loop.extent) plan.copies /= 2;
+  std::vector<const loops::Store*> streamed = streamed_stores(plan);
+  if (streamed.empty()) return emit_vectors(plan, begin, end);
+  auto* extent = std::get_if<int64_t>(&end);
+  emit_streaming_vectors(plan, streamed, begin, extent ? b_.mov(*extent) : std::get<Reg>(end));
+}
+
+// The stores that go past the caches where they are aligned. Vectors that are aligned need a first one with fewer lanes.
+std::vector<const loops::Store*> BlockEmitter::streamed_stores(const VectorLoop& plan) const {
+  std::vector<const loops::Store*> out;
+  if (!traffic_ || !plan.maskable || !plan.reduced.empty()) return out;
+  for (const loops::Statement& s : plan.loop.body) {
+    auto* store = s.as<loops::Store>();
+    if (!store || !traffic_->streamed.contains(store)) continue;
+    if (plan.lanes * byte_width(kernel_.buffers[store->access.buffer].element) >= 16) out.push_back(store);
+  }
+  return out;
+}
+
+// Up to the place where the first store is aligned with fewer lanes. If the others are aligned there too, all go past the
+// caches from there on; if not (results that lie differently in memory), none.
+void BlockEmitter::emit_streaming_vectors(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin, Reg end) {
+  open_scope();
+  bind_index(plan.loop.index, begin);
+  Reg first, wrong;
+  for (const loops::Store* store : stores) {
+    int64_t width = byte_width(kernel_.buffers[store->access.buffer].element), bytes = plan.lanes * width;
+    Reg at = b_.lea(address_of(store->access));
+    if (!first) {
+      first = b_.min(b_.add(begin, b_.shr(b_.and_(b_.neg(at), bytes - 1), std::countr_zero(static_cast<uint64_t>(width)))), end);
+      continue;
+    }
+    Reg there = b_.add(at, b_.mul(b_.sub(first, begin), width));
+    Reg off = b_.and_(there, bytes - 1);
+    wrong = wrong ? b_.or_(wrong, off) : off;
+  }
+  unbind_index(plan.loop.index);
+  close_scope();
+  auto streaming = [&] {
+    open_scope();
+    streaming_ = true;
+    hoist(plan.loop, plan.lanes);
+    b_.if_then(Cond::lt, begin, first, [&] { emit_masked_vector(plan, begin, first); });
+    b_.mov(first, begin);
+    emit_vectors(plan, begin, end);
+    streaming_ = false;
+    close_scope();
+  };
+  if (!wrong) return streaming();
+  b_.if_else(Cond::eq, wrong, 0, streaming, [&] { emit_vectors(plan, begin, end); });
+}
+
+// The iterations from i to `limit`, fewer than a vector has.
+void BlockEmitter::emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit) {
+  Reg left = b_.sub(limit, i);
+  Lanes outer = set_lanes({plan.lanes, plan.loop.index, left}, &plan.varying);
+  bind_index(plan.loop.index, i);
+  emit_body(plan.loop);
+  set_lanes(outer, nullptr);
+}
+
+// Whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
+void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<Reg, int64_t> end) {
+  const loops::Loop& loop = plan.loop;
+  const int lanes = plan.lanes, copies = plan.copies;
+  const bool maskable = plan.maskable, interleaved = plan.interleaved;
   open_scope();
   hoist(loop, lanes);
-  declare_partials(loop.body, reduced, lanes, static_cast<size_t>(copies));
+  declare_partials(loop.body, plan.reduced, lanes, static_cast<size_t>(copies));
   Reg i = begin;
   auto vector_turn = [&](int turns) {
+    Lanes outer = lanes_;
     if (interleaved && turns > 1) {
-      set_lanes({lanes, loop.index, {}}, &varying);
+      set_lanes({lanes, loop.index, {}}, &plan.varying);
       emit_interleaved(loop, i, turns);
       set_lanes(outer, nullptr);
       return;
     }
     for (int copy = 0; copy < turns; ++copy) {
-      set_lanes({lanes, loop.index, {}}, &varying);
+      set_lanes({lanes, loop.index, {}}, &plan.varying);
       copy_ = static_cast<size_t>(copy);
       bind_index(loop.index, i, int64_t{copy} * lanes);
       emit_body(loop);
@@ -255,22 +328,15 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   bool one_masked_body = interleaved && copies > 1 && maskable;  // long: code for whole vectors alone would be much
   if (copies > 1 && !one_masked_body && !(extent && *extent % (int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
 
-  bool known = std::holds_alternative<int64_t>(end);
-  bool rest_is_empty = known && std::get<int64_t>(end) % (one_masked_body ? int64_t{lanes} * copies : lanes) == 0;
-  Reg limit = known ? b_.mov(std::get<int64_t>(end)) : std::get<Reg>(end);
+  bool rest_is_empty = extent && *extent % (one_masked_body ? int64_t{lanes} * copies : lanes) == 0;
+  Reg limit = extent ? b_.mov(*extent) : std::get<Reg>(end);
   if (!rest_is_empty && maskable) {
-    auto masked = [&] {
-      Reg left = b_.sub(limit, i);
-      set_lanes({lanes, loop.index, left}, &varying);
-      bind_index(loop.index, i);
-      emit_body(loop);
-      set_lanes(outer, nullptr);
-    };
+    auto masked = [&] { emit_masked_vector(plan, i, limit); };
     if (one_masked_body) b_.counted_loop(i, limit, lanes, masked);
-    else if (known) masked();
+    else if (extent) masked();
     else b_.if_then(Cond::lt, i, limit, masked);
   }
-  combine_partials(reduced);
+  combine_partials(plan.reduced);
   if (!rest_is_empty && !maskable) {
     bind_index(loop.index, i);
     b_.counted_loop(i, limit, 1, [&] { emit_body(loop); });

@@ -176,12 +176,14 @@ Result<void> emit_inline(machine::Builder& b, const loops::Kernel& kernel, const
   return {};
 }
 
-Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machine& machine, std::string name) {
+Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machine& machine, std::string name, const std::vector<loops::BufferId>& in_place) {
   const loops::Kernel kernel = expand_contractions(written, machine);
+  const MemoryTraffic traffic = memory_traffic(kernel, machine, in_place);
   CompiledKernel out;
   machine::Builder b(out.function, std::move(name), machine.vector_bytes);
   Reg buffers = b.param(), scratch = b.param(), begin = b.param(), end = b.param();
   BlockEmitter emitter(kernel, b, machine);
+  emitter.set_traffic(&traffic);
   int32_t at = 0;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     if (kernel.buffers[i].role == loops::BufferRole::local) continue;
@@ -211,6 +213,7 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
     }
     if (emitter.failure) return *emitter.failure;
   }
+  if (!traffic.streamed.empty()) b.store_fence();
   b.ret();
   out.scratch_bytes += locals;
   return out;

@@ -212,7 +212,7 @@ constexpr Use use(const Inst& i) {
     case Op::VGather: return {.reads = {i.a, i.c, base, i.dst}, .writes = {i.dst, i.c}};
     case Op::Prefetch: return {.reads = {base, index}};
     case Op::Call: case Op::CallReg: return {.reads = {i.a, i.b, i.c, i.d, i.base, i.index}, .writes = {i.dst}};
-    case Op::FpDefault: return {};
+    case Op::FpDefault: case Op::StoreFence: return {};
     case Op::FpRestore: case Op::Ret: case Op::Spill: return {.reads = {i.a}};
     case Op::Jump: return {};
     case Op::Branch: return {.reads = {i.a, i.b}};

@@ -123,6 +123,7 @@ class Builder {
   void store(ElementType t, Address at, Reg a);
   void store(ElementType t, Address at, int64_t a);
   void prefetch(Address at, int level = 0);  // 0: nearest cache … 2: farthest, 3: non-temporal
+  void store_fence() { emit({.op = Op::StoreFence}); }  // other threads see vstore_stream before what is stored later
 
   // At most 6 arguments (5 through a register). All vector and mask registers die in a call (the allocator spills).
   Reg call(std::string_view symbol, std::initializer_list<Reg> args, bool has_result = true);

@@ -18,7 +18,7 @@ Admits admitted(Op op) {
   switch (op) {
     case Op::Mov: case Op::Lea: case Op::AddressOf: case Op::Add: case Op::Sub: case Op::Mul: case Op::And: case Op::Or:
     case Op::Xor: case Op::Shl: case Op::Shr: case Op::Sar: case Op::Neg: case Op::Not: case Op::LowBits: case Op::Set:
-    case Op::Select: case Op::Prefetch: case Op::Call: case Op::CallReg: case Op::FpSave: case Op::FpDefault:
+    case Op::Select: case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg: case Op::FpSave: case Op::FpDefault:
     case Op::FpRestore: case Op::Jump: case Op::Branch: case Op::Ret: case Op::Spill: case Op::Reload:
       return Admits::nothing;
     case Op::MulHigh: case Op::Div: case Op::Rem: return Admits::divisions;

@@ -214,6 +214,7 @@ void Emitter::emit(const Inst& i, size_t next_block) {
     case Op::Load: return emit_load(i);
     case Op::Store: return emit_store(i);
     case Op::Prefetch: return emit_prefetch(i);
+    case Op::StoreFence: return sfence();
     case Op::Call: case Op::CallReg: return emit_call(i);
     case Op::FpSave: case Op::FpDefault: case Op::FpRestore: return emit_fp_state(i);
     case Op::Jump: return i.targets[0] == next_block ? void() : jmp(labels_[i.targets[0]]);

@@ -80,7 +80,7 @@ bool expand(const Expansion& x) {
     case Op::PopCount: case Op::Set: case Op::Select: case Op::Load: case Op::Store: case Op::Branch:
     case Op::MConvert: case Op::MFromBits: case Op::MNot:
       return expand_general(x);
-    case Op::Prefetch: case Op::Call: case Op::CallReg: case Op::FpSave: case Op::FpDefault: case Op::FpRestore:
+    case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg: case Op::FpSave: case Op::FpDefault: case Op::FpRestore:
     case Op::Jump: case Op::Ret: case Op::VMov: case Op::VConst: case Op::VData: case Op::VLoad: case Op::VLoadBroadcast:
     case Op::VStore: case Op::VStoreStream: case Op::VSplat: case Op::VMulLow: case Op::VFma: case Op::VFms:
     case Op::VFnma: case Op::VFnms: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot: case Op::VSelect:

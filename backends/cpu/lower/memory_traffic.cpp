@@ -1,0 +1,120 @@
+#include "backends/cpu/lower/memory_traffic.h"
+
+#include <algorithm>
+
+#include "backends/loops/walk.h"
+
+namespace hloc::cpu {
+namespace {
+
+using loops::BufferId;
+using loops::BufferRole;
+
+// Of a run of streaming stores; the lines at its ends may be written in parts, which costs more than an ordinary store.
+constexpr int64_t least_streamed_run = 512;
+// Shorter rows follow one another so closely that the hardware sees them coming.
+constexpr int64_t least_row_bytes = 256;
+
+int64_t size_of(const loops::Buffer& b) { return b.count * byte_width(b.element); }
+
+// Outputs that are worth streaming: large, and not read by the kernel itself.
+std::vector<bool> streamed_outputs(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place) {
+  std::vector<bool> out(kernel.buffers.size());
+  for (size_t b = 0; b < out.size(); ++b)
+    out[b] = kernel.buffers[b].role == BufferRole::output && size_of(kernel.buffers[b]) >= machine.streaming_bytes;
+  for (BufferId b : in_place) out[b] = false;
+  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
+    if (auto* load = s.as<loops::Load>()) out[load->access.buffer] = false;
+  });
+  return out;
+}
+
+// Does the access walk its buffer element by element with the loop's index?
+bool walks(const loops::Varying& varying, const loops::Access& access, const loops::Loop& loop) {
+  if (!access.guards.empty()) return false;
+  loops::LaneStep step = varying.step(access.offset, loop.index);
+  return step.step == loops::Step::strided && step.stride == 1;
+}
+
+// A vector loop that also accumulates begins where its first element is, aligned or not: its order of summation is fixed.
+void find_streamed(const loops::Kernel& kernel, const std::vector<bool>& worth, MemoryTraffic& out) {
+  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
+    auto* loop = s.as<loops::Loop>();
+    if (!loop || loop->kind != loops::LoopKind::vector) return;
+    if (std::ranges::any_of(loop->body, [](const loops::Statement& i) { return i.as<loops::Accumulate>() || i.as<loops::Loop>(); })) return;
+    loops::Varying varying;
+    for (const loops::Statement& i : loop->body) {
+      auto* store = i.as<loops::Store>();
+      if (!store || !worth[store->access.buffer]) continue;
+      if (loop->extent * byte_width(kernel.buffers[store->access.buffer].element) < least_streamed_run) continue;
+      if (varying.values.empty()) varying = loops::varying_in(kernel, *loop);
+      if (walks(varying, store->access, *loop)) out.streamed.insert(store);
+    }
+  });
+}
+
+bool stores_outputs(const loops::Kernel& kernel, const loops::Loop& loop) {
+  return std::ranges::any_of(loop.body, [&](const loops::Statement& s) {
+    auto* store = s.as<loops::Store>();
+    return store && kernel.buffers[store->access.buffer].role == BufferRole::output;
+  });
+}
+
+struct RowWalk {
+  const loops::Loop* loop;
+  const loops::Load* load;
+};
+
+// The loops directly inside `rows` that walk a row of a large input, by input.
+std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows) {
+  std::map<BufferId, std::vector<RowWalk>> out;
+  for (const loops::Statement& s : rows.body) {
+    auto* loop = s.as<loops::Loop>();
+    if (!loop || loop->kind != loops::LoopKind::vector) continue;
+    loops::Varying varying;
+    for (const loops::Statement& i : loop->body) {
+      auto* load = i.as<loops::Load>();
+      if (!load) continue;
+      const loops::Buffer& buffer = kernel.buffers[load->access.buffer];
+      if (buffer.role != BufferRole::input || size_of(buffer) < machine.l2_bytes) continue;
+      if (load->access.offset.coefficient(rows.index) < loop->extent) continue;  // rows overlap, or are one and the same
+      if (varying.values.empty()) varying = loops::varying_in(kernel, *loop);
+      if (!walks(varying, load->access, *loop)) continue;
+      std::vector<RowWalk>& list = out[load->access.buffer];
+      if (list.empty() || list.back().loop != loop) list.push_back({loop, load});
+    }
+  }
+  return out;
+}
+
+// The next row goes as near as it fits beside this one. Levels of a cache hold other things too: a quarter is a row's.
+void fetch_next_row(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows, MemoryTraffic& out) {
+  for (const auto& [buffer, list] : walks_of_rows(kernel, machine, rows)) {
+    if (list.size() < 2) continue;
+    int64_t width = byte_width(kernel.buffers[buffer].element), row = list[0].loop->extent * width;
+    if (row < least_row_bytes || row > machine.l2_bytes / 4) continue;
+    const RowWalk* chosen = nullptr;
+    for (const RowWalk& w : list) {
+      if (stores_outputs(kernel, *w.loop)) continue;  // memory is busy there
+      if (!chosen || loops::statement_count(w.loop->body) > loops::statement_count(chosen->loop->body)) chosen = &w;
+    }
+    if (!chosen) continue;
+    int64_t ahead = chosen->load->access.offset.coefficient(rows.index) * width;
+    if (ahead <= INT32_MAX / 2) out.ahead[chosen->load] = {ahead, row <= machine.l1_bytes / 4 ? 0 : 1};
+  }
+}
+
+}  // namespace
+
+MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place) {
+  MemoryTraffic out;
+  std::vector<bool> worth = streamed_outputs(kernel, machine, in_place);
+  if (std::ranges::find(worth, true) != worth.end()) find_streamed(kernel, worth, out);
+  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
+    auto* loop = s.as<loops::Loop>();
+    if (loop && loop->kind == loops::LoopKind::serial && loop->extent > 1) fetch_next_row(kernel, machine, *loop, out);
+  });
+  return out;
+}
+
+}  // namespace hloc::cpu
