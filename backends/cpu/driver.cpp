@@ -67,7 +67,7 @@ Function piece_function(const Machine& machine) {
 }
 
 struct KernelFacts {
-  int64_t pieces = 1, scratch_bytes = 0;
+  int64_t pieces = 1, scratch_bytes = 0, all_scratch_bytes = 0;
 };
 
 size_t most_buffers(const CpuProgram& program) {
@@ -94,7 +94,7 @@ class EntryBuilder {
   EntryBuilder(const plan::Program& program, const CpuProgram& steps, const Machine& machine, DrivenProgram& out, const std::vector<KernelFacts>& facts)
       : program_(program), steps_(steps), machine_(machine), out_(out), facts_(facts), b_(entry_, out.entry, machine.vector_bytes) {
     int64_t piece_scratch = 0;
-    for (const KernelFacts& f : facts) piece_scratch = std::max(piece_scratch, f.pieces * aligned(f.scratch_bytes));
+    for (const KernelFacts& f : facts) piece_scratch = std::max({piece_scratch, f.pieces * aligned(f.scratch_bytes), f.all_scratch_bytes});
     table_at_ = aligned(program.arena_bytes);
     job_at_ = table_at_ + aligned(static_cast<int64_t>(most_buffers(steps) * sizeof(void*)));
     temp_at_ = job_at_ + aligned(sizeof(Job));
@@ -277,12 +277,12 @@ Result<DrivenProgram> compile_program(const plan::Program& program, const Machin
   std::vector<KernelFacts> facts;
   for (const StepKernel& kernel : steps->kernels) {
     if (kernel.is_inline) {
-      facts.push_back({1, local_bytes(kernel.kernel)});
+      facts.push_back({1, local_bytes(kernel.kernel), 0});
       continue;
     }
     auto compiled = compile_kernel(kernel.kernel, machine, kernel.symbol, kernel.in_place);
     if (!compiled) return compiled.error();
-    facts.push_back({compiled->pieces, compiled->scratch_bytes});
+    facts.push_back({compiled->pieces, compiled->scratch_bytes, compiled->all_scratch_bytes});
     out.functions.push_back(std::move(compiled->function));
   }
   for (size_t i = 0; i < program.constants.size(); ++i)

@@ -99,7 +99,8 @@ class JitExecutable final : public backends::Executable {
 
   Result<void> enter(const std::byte* const* in, std::byte* const* out, void* scratch, const CallOptions& options) const {
     CallContext context;
-    context.base = {1, sizeof(JitContext), nullptr, nullptr, options.executor ? run_parallel : nullptr};
+    bool parallel = options.executor && options.executor->threads() > 1;  // several pieces in one call share what they pack
+    context.base = {1, sizeof(JitContext), nullptr, nullptr, parallel ? run_parallel : nullptr};
     context.host_step = run_step;
     context.self = this;
     context.executor = options.executor;

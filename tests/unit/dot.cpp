@@ -76,6 +76,18 @@ TEST_CASE("several dimensions of a kind, narrow inputs, epilogues") {
             "e = f32[40,50] broadcast(c), dimensions={1} f = f32[40,50] add(d, e) z = f32[] constant(0) y = f32[40,50] broadcast(z), dimensions={} ROOT r = f32[40,50] maximum(f, y) }");
 }
 
+// A call that does all pieces packs what they share once; threads do each by itself.
+TEST_CASE("pieces in one call give what they give one by one") {
+  for (auto [batch, m, n, k] : {std::array{1, 300, 200, 300}, {1, 40, 1000, 130}, {1, 1000, 40, 130}, {3, 150, 161, 129}, {1, 129, 130, 3000}}) {
+    std::string text = fmt::format(
+        "HloModule m\nENTRY e {{\n a = f32[{0},{1},{3}] parameter(0)\n b = f32[{0},{3},{2}] parameter(1)\n ROOT c = f32[{0},{1},{2}] dot(a, b), "
+        "lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}\n}}\n",
+        batch, m, n, k);
+    INFO(text);
+    for (const char* target : {"x86-64-v3", "native"}) CHECK(run_dot(text, target, 1) == run_dot(text, target, 3));
+  }
+}
+
 TEST_CASE("tiles fit into the registers") {
   for (int registers : {16, 32})
     for (int64_t m = 1; m < 40; ++m)

@@ -29,7 +29,12 @@ class ContractEmitter {
     spare_ = b_.add(scratch_, lhs_bytes);
     packed_rhs_ = b_.add(spare_, p_.tile.rows * tile_columns_ * size_);
     Reg piece = b_.mov(begin);
-    b_.counted_loop(piece, end, 1, [&] { emit_piece(piece); });
+    machine::BlockId head = b_.block("pieces"), done = b_.block("pieces_done");
+    b_.branch(Cond::lt, piece, end, head, done);
+    b_.start(head);
+    emit_pieces(piece, end);
+    b_.branch(Cond::lt, piece, end, head, done);
+    b_.start(done);
   }
 
  private:
@@ -40,7 +45,9 @@ class ContractEmitter {
     loops::ValueId value = 0;
   };
 
-  void emit_piece(Reg piece) {
+  // As many pieces from `piece` on as make a rectangle: whole rows of the grid, or a part of one row. So a call that does
+  // several packs what they share once. `piece` moves behind them.
+  void emit_pieces(Reg piece, Reg end) {
     e_.open_scope();
     auto split = [&](Reg x, int64_t by, Reg& rest) {  // quotient; rest = x mod by
       if (by == 1) return rest = b_.mov(0), x;
@@ -50,13 +57,19 @@ class ContractEmitter {
     };
     Reg column, row;
     Reg batch = split(split(piece, p_.grid_columns, column), p_.grid_rows, row);
-    auto range = [&](Reg part, int64_t each, int64_t all) {
-      Reg lo = b_.mul(part, each);
-      return std::pair{lo, b_.min(b_.add(lo, each), b_.mov(all))};
+    Reg left = b_.sub(end, piece), one = b_.mov(1);
+    Reg columns = b_.min(left, b_.sub(b_.mov(p_.grid_columns), column)), rows = one;
+    if (p_.grid_rows > 1) {
+      Reg whole = b_.min(b_.div(ElementType::s64, left, b_.mov(p_.grid_columns)), b_.sub(b_.mov(p_.grid_rows), row));
+      rows = b_.select(Cond::eq, column, b_.mov(0), b_.select(Cond::gt, whole, one, whole, one), one);
+    }
+    auto range = [&](Reg part, Reg count, int64_t each, int64_t all) {
+      return std::pair{b_.mul(part, each), b_.min(b_.mul(b_.add(part, count), each), b_.mov(all))};
     };
-    auto [b_lo, b_hi] = range(batch, p_.piece_batches, p_.batches);
-    auto [m_lo, m_hi] = range(row, p_.piece_rows, p_.rows);
-    auto [n_lo, n_hi] = range(column, p_.piece_columns, p_.columns);
+    auto [b_lo, b_hi] = range(batch, one, p_.piece_batches, p_.batches);
+    auto [m_lo, m_hi] = range(row, rows, p_.piece_rows, p_.rows);
+    auto [n_lo, n_hi] = range(column, columns, p_.piece_columns, p_.columns);
+    b_.add(piece, b_.mul(rows, columns), piece);
     m_lo_ = m_lo, m_hi_ = m_hi;
     b_.counted_loop(b_lo, b_hi, 1, [&, n_lo = n_lo, n_hi = n_hi, b = b_lo] {
       e_.open_scope();

@@ -42,7 +42,8 @@ struct ContractPlan {
   int64_t piece_batches = 1, piece_rows = 0, piece_columns = 0;  // extents of one piece
   int64_t grid_batches = 1, grid_rows = 1, grid_columns = 1;     // pieces along each
   int64_t pieces = 1;           // independent parts
-  int64_t scratch_bytes = 0;    // packed panels of a call that does some of the pieces
+  int64_t scratch_bytes = 0;    // packed panels of a call that does one piece
+  int64_t all_scratch_bytes = 0;  // … of a call that does several
   int64_t lhs_row_stride = 0;   // elements between rows of a packed lhs panel
 };
 

@@ -135,17 +135,21 @@ void choose_packing(ContractPlan& p, const loops::Kernel& kernel, const Contract
 // Blocks of columns that stay in the outer private cache while all rows pass over them, and memory for what is packed.
 void choose_blocks(ContractPlan& p, const Contract& c, const Machine& machine) {
   int64_t size = byte_width(c.accumulate), tile_columns = int64_t{p.tile.vectors} * p.lanes;
-  p.block_columns = p.piece_columns;
+  p.block_columns = p.piece_columns * p.grid_columns;
   if (p.pack_rhs) {
     int64_t budget = machine.l2_bytes / 2;  // rows of lhs and results pass through it, too
     int64_t fit = budget / std::max<int64_t>(p.depth * size, 1) / tile_columns * tile_columns;
-    p.block_columns = std::clamp(fit, tile_columns, p.piece_columns);
+    p.block_columns = std::clamp(fit, tile_columns, p.block_columns);
   }
   p.lhs_row_stride = ceil_div(p.depth, p.lanes) * p.lanes + 64 / size;
   int64_t lhs_bytes = p.pack_lhs ? p.tile.rows * p.lhs_row_stride * size : 0;
-  int64_t rhs_bytes = p.pack_rhs ? p.block_columns * std::max<int64_t>(p.depth, 1) * size : 0;
   int64_t spare = p.tile.rows * tile_columns * size;  // accumulators on their way through memory
-  p.scratch_bytes = (lhs_bytes + 63) / 64 * 64 + (rhs_bytes + 63) / 64 * 64 + spare;
+  auto scratch = [&](int64_t columns) {
+    int64_t rhs_bytes = p.pack_rhs ? columns * std::max<int64_t>(p.depth, 1) * size : 0;
+    return (lhs_bytes + 63) / 64 * 64 + (rhs_bytes + 63) / 64 * 64 + spare;
+  };
+  p.scratch_bytes = scratch(std::min(p.block_columns, p.piece_columns));
+  p.all_scratch_bytes = scratch(p.block_columns);
 }
 
 }  // namespace

@@ -199,7 +199,8 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
     if (auto* contract = s.as<loops::Contract>()) {
       ContractPlan plan = *plan_contract(kernel, *contract, machine);
       Reg memory = b.add(scratch, locals);
-      out.scratch_bytes = std::max(out.scratch_bytes, plan.scratch_bytes);
+      out.scratch_bytes = std::max(out.scratch_bytes, one_contract ? plan.scratch_bytes : plan.all_scratch_bytes);
+      out.all_scratch_bytes = std::max(out.all_scratch_bytes, plan.all_scratch_bytes);
       if (one_contract) out.pieces = plan.pieces;
       emit_contract(emitter, *contract, plan, memory, one_contract ? begin : b.mov(0), one_contract ? end : b.mov(plan.pieces));
     } else if (size_t k = pieces.find(i); k < pieces.loops.size() && pieces.count > 1) {
@@ -215,7 +216,7 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
   }
   if (!traffic.streamed.empty()) b.store_fence();
   b.ret();
-  out.scratch_bytes += locals;
+  out.scratch_bytes += locals, out.all_scratch_bytes += locals;
   return out;
 }
 
