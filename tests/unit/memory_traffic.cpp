@@ -22,7 +22,7 @@ cpu::Machine machine_for(const x86::Features& features) {
   cpu::Machine machine;
   machine.vector_bytes = features.vector_bytes();
   machine.vector_registers = features.v4 ? 32 : 16;
-  machine.has_masks = features.v4;
+  machine.masked_width = features.v4 ? 1 : 4;
   machine.l2_bytes = 64 << 10;
   machine.streaming_bytes = 0;
   return machine;

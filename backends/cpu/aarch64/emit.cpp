@@ -279,6 +279,7 @@ void Emitter::emit(const Inst& i, size_t next_block) {
     case Op::VLoadBroadcast: return emit_load_broadcast(i);
     case Op::VLoadMasked: return emit_masked_load(i);
     case Op::VStore: case Op::VStoreStream: return emit_vector_store(i);
+    case Op::StoreFence: return;  // VStoreStream is an ordinary store here: whatever hands the work over orders it
     case Op::VStoreMasked: return emit_masked_store(i);
     case Op::VGather: return emit_gather(i);
     case Op::VBroadcast: return put(Form::VDupLane, {phys(i.dst), whole(i), phys(i.a), 0});
