@@ -1,6 +1,8 @@
 // One program, and one module, used by eight threads at once: meant to be run by a thread sanitizer too.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -110,6 +112,21 @@ TEST_CASE("eight threads compile one module and call one program", "[threads]") 
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(std::ranges::all_of(good, [](bool g) { return g; }));
+}
+
+// Loops that follow at once find the workers awake; after a pause they sleep.
+TEST_CASE("a pool does every piece once, awake or asleep", "[threads]") {
+  for (unsigned threads : {1u, 2u, 5u}) {
+    std::unique_ptr<Executor> pool = make_thread_pool(threads);
+    std::array<std::atomic<int>, 13> done{};
+    int loops = 0;
+    for (int round = 0; round < 6; ++round) {
+      for (int i = 0; i < 200; ++i, ++loops)
+        pool->parallel_for(13, [](void* state, int64_t n) { ++(*static_cast<std::array<std::atomic<int>, 13>*>(state))[static_cast<size_t>(n)]; }, &done);
+      std::this_thread::sleep_for(std::chrono::milliseconds(round % 2 == 0 ? 2 : 0));
+    }
+    CHECK(std::ranges::all_of(done, [&](const std::atomic<int>& n) { return n == loops; }));
+  }
 }
 
 }  // namespace
