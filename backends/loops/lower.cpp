@@ -54,6 +54,24 @@ void walk_from(std::vector<ir::Value> stack, std::unordered_set<ir::Value>& seen
   }
 }
 
+// Whether an update of a slice, its old elements kept elsewhere, is made in one nest of loops over the result rather than by a
+// copy and a second nest: so it is where it begins in a known place, so that the loops are split around it and nothing is
+// tested inside, and covers most of the result, so that little is lost where they are not.
+bool is_made_whole(ir::Value v) {
+  if (v->op != ir::Op::DynamicUpdateSlice || v->operand_count != static_cast<uint32_t>(v->type.rank()) + 2) return false;
+  if (v->operand(1)->type.count() * 2 < v->type.count()) return false;
+  for (uint32_t i = 2; i < v->operand_count; ++i)
+    if (v->operand(i)->op != ir::Op::Constant) return false;
+  std::unordered_set<ir::Value> seen;
+  std::vector<ir::Value> behind;
+  walk_from({v->operand(0), v->operand(1)}, seen, {}, behind);
+  return std::ranges::all_of(behind, [](ir::Value b) {  // loops inside would be guarded as a whole
+    return ir::is_elementwise(b->op) || b->op == ir::Op::Parameter || b->op == ir::Op::Constant || b->op == ir::Op::Broadcast ||
+           b->op == ir::Op::Iota || b->op == ir::Op::Slice || b->op == ir::Op::Reshape || b->op == ir::Op::Transpose ||
+           b->op == ir::Op::Reverse || b->op == ir::Op::Pad || b->op == ir::Op::Concatenate || b->op == ir::Op::Copy;
+  });
+}
+
 FusionParts parts_of(ir::Value fusion) {
   FusionParts p;
   ir::Value root = fusion;
@@ -194,6 +212,8 @@ class FusionLowering {
       return;
     }
     std::vector<Output> out = outputs(group);
+    if (is_made_whole(p.instruction) && !is_in_place(p.instruction->operand(0), group[0]))
+      return elementwise_nest(elements_, {out[0]}, nest_key(group[0]), false);
     if (p.instruction->op == ir::Op::Sort || p.instruction->op == ir::Op::TopK)
       return lower_sort(elements_, p.instruction, out, nest_key(group[0]));
     if (p.instruction->op == ir::Op::SelectAndScatter)
