@@ -57,6 +57,7 @@ if command -v qemu-aarch64 >/dev/null; then
   count "errors of functions, aarch64" "$build/tests/bench/ulps" --step 1047293 --target aarch64
 fi
 count "random modules" "$build/tests/fuzz/fuzz_modules" --seconds 60 --inputs 2000
+count "random modules, cuda:host" "$build/tests/fuzz/fuzz_modules" --seconds 60 --inputs 150 --seed 100000 --target cuda:host
 count "random HLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 2000000 tests/text tests/errors tests/rules
 count "random StableHLO bytes" "$build/tests/fuzz/fuzz_bytes" --seconds 60 --inputs 400000 tests/errors/mlir tests/ops
 source tests/cases.sh

@@ -85,7 +85,7 @@ bool is_shift_amount(ElementType t, const std::string& by) {
 }
 
 std::string shift(ElementType t, const std::string& x, const std::string& by, std::string_view op, std::string_view function) {
-  if (!is_shift_amount(t, by)) return fmt::format("{}({}, {})", function, x, by);
+  if (!is_shift_amount(t, by)) return fmt::format("{}<{}>({}, {})", function, c_type(t), x, by);
   return is_signed_integer(t) || byte_width(t) < 4 ? fmt::format("({})(({}){} {} {})", c_type(t), unsigned_type(t), x, op, by) : fmt::format("{} {} {}", x, op, by);
 }
 
@@ -137,7 +137,7 @@ std::string c_expression(const loops::Compute& c, ElementType t, ElementType res
   const auto& [a, b, third] = args;
   bool real = is_float(t), boolean = t == ElementType::pred;
   auto infix = [&](std::string_view op) { return real ? fmt::format("{} {} {}", a, op, b) : wrapping(t, a, op, b); };
-  auto call = [&](std::string_view name) { return fmt::format("{}({}, {})", name, a, b); };
+  auto call = [&](std::string_view name) { return fmt::format("{}<{}>({}, {})", name, c_type(t), a, b); };  // a constant alone may be an int
   switch (c.op) {
     case ScalarOp::Add: return infix("+");
     case ScalarOp::Sub: return infix("-");

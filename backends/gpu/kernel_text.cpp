@@ -230,7 +230,7 @@ void KernelText::derive(loops::IndexId id) {
   const loops::Index& i = kernel_.indices[id];
   std::string x;
   if (i.kind == loops::IndexKind::from_value) {
-    x = fmt::format("({})clamped({}, {}, {})", index_type_, value(i.value), i.range.lo, i.range.hi);
+    x = fmt::format("({})clamped<{}>({}, {}, {})", index_type_, c_type(kernel_.type(i.value)), value(i.value), i.range.lo, i.range.hi);
   } else {
     bool positive = loops::range_of(kernel_, i.of).lo >= 0;
     std::string of = affine(i.of);
