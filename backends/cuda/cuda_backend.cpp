@@ -4,28 +4,26 @@
 
 #include "backends/cuda/dialect.h"
 #include "backends/cuda/nvrtc.h"
-#include "backends/gpu/emulator.h"
-#include "backends/gpu/source.h"
-#include "backends/loops/lower.h"
+#include "backends/gpu/device.h"
+#include "ir/support/source.h"
 
 namespace hloc::backends {
 namespace {
 
 struct CudaTarget {
   std::string_view name, description;
-  int64_t l2_bytes;
 };
 constexpr std::string_view emulated_cuda = "cuda:host";
 constexpr CudaTarget cuda_target_table[] = {
-    {"cuda:sm_75", "CUDA C for NVIDIA Turing", 4 << 20},
-    {"cuda:sm_80", "CUDA C for NVIDIA A100", 40 << 20},
-    {"cuda:sm_86", "CUDA C for NVIDIA Ampere (GeForce, A40)", 6 << 20},
-    {"cuda:sm_89", "CUDA C for NVIDIA Ada", 48 << 20},
-    {"cuda:sm_90", "CUDA C for NVIDIA Hopper", 50 << 20},
-    {"cuda:sm_90a", "CUDA C for NVIDIA Hopper, code for it alone", 50 << 20},
-    {"cuda:sm_100", "CUDA C for NVIDIA Blackwell (data centre)", 64 << 20},
-    {"cuda:sm_120", "CUDA C for NVIDIA Blackwell (GeForce)", 64 << 20},
-    {emulated_cuda, "the same CUDA C, run on this machine's CPU by an emulator (needs g++)", 4 << 20},
+    {"cuda:sm_75", "CUDA C for NVIDIA Turing"},
+    {"cuda:sm_80", "CUDA C for NVIDIA A100"},
+    {"cuda:sm_86", "CUDA C for NVIDIA Ampere (GeForce, A40)"},
+    {"cuda:sm_89", "CUDA C for NVIDIA Ada"},
+    {"cuda:sm_90", "CUDA C for NVIDIA Hopper"},
+    {"cuda:sm_90a", "CUDA C for NVIDIA Hopper, code for it alone"},
+    {"cuda:sm_100", "CUDA C for NVIDIA Blackwell (data centre)"},
+    {"cuda:sm_120", "CUDA C for NVIDIA Blackwell (GeForce)"},
+    {emulated_cuda, "the same CUDA C, run on this machine's CPU by an emulator (needs g++)"},
 };
 
 std::vector<TargetEntry> cuda_targets() {
@@ -34,36 +32,14 @@ std::vector<TargetEntry> cuda_targets() {
   return out;
 }
 
-Result<ir::Target> cuda_facts(std::string_view target) {
-  ir::Target facts;
-  facts.name = target;
-  facts.buffer_alignment = 256;
-  facts.supports = loops::supports;
-  return facts;
-}
+Result<ir::Target> cuda_facts(std::string_view target) { return gpu::device_facts(target); }
 
 Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
-  if (job.target->name == emulated_cuda) {
-    auto program = gpu::gpu_program(job.plan);
-    if (!program) return program.error();
-    auto launcher = gpu::make_emulator(*program, cuda::dialect);
-    if (!launcher) return launcher.error();
-    return gpu::make_executable(*std::move(program), *std::move(launcher));
-  }
-  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit cuda`) but not run yet; --target {} runs the same source on the CPU", job.target->name, emulated_cuda));
+  if (job.target->name != emulated_cuda) return gpu::not_run_yet(job, "cuda", emulated_cuda);
+  return gpu::compile_for_emulator(job, cuda::dialect);
 }
 
-Result<std::string> emit_cuda_source(const Job& job) {
-  auto program = gpu::gpu_program(job.plan);
-  if (!program) return program.error();
-  return gpu::kernel_source(*program, cuda::dialect);
-}
-
-Result<std::string> emit_cuda_loops(const Job& job) {
-  auto program = gpu::gpu_program(job.plan);
-  if (!program) return program.error();
-  return gpu::loops_text(*program);
-}
+Result<std::string> emit_cuda_source(const Job& job) { return gpu::source_text(job, cuda::dialect); }
 
 Result<cuda::DeviceCode> device_code(const Job& job) {
   constexpr std::string_view family = "cuda:";
@@ -87,7 +63,7 @@ Result<std::string> emit_cubin(const Job& job) {
   return std::move(code->cubin);
 }
 
-constexpr EmitKind cuda_emits[] = {{"loops", emit_cuda_loops}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};
+constexpr EmitKind cuda_emits[] = {{"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};
 
 }  // namespace
 

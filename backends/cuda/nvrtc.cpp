@@ -43,7 +43,7 @@ void* open_nvrtc() {
   return nullptr;
 }
 
-// Loaded once and kept: it is large, and unloading it is not what it is tested for.
+// Never unloaded: the loader keeps one copy for all calls, and a second load costs nothing.
 Result<Nvrtc> load_nvrtc() {
   void* library = open_nvrtc();
   if (!library)

@@ -129,12 +129,7 @@ void KernelText::tiles(const Contract& c) {
 
 // All threads of a block are here: each makes some of the results.
 void KernelText::shared_contract(const Contract& c) {
-  Touched touched;
-  for (const loops::Block* b : {&c.lhs, &c.rhs, &c.epilogue})
-    for_each_statement(*b, [&](const loops::Statement& s) {
-      if (auto* l = s.as<loops::Load>(); l && is_written_[memory(l->access.buffer)]) touched.reads.insert(memory(l->access.buffer));
-      if (auto* st = s.as<loops::Store>()) touched.writes.insert(memory(st->access.buffer));
-    });
+  Touched touched = touched_by({&c.lhs, &c.rhs, &c.epilogue});
   wait_for(touched.reads, touched.writes);
   together_ = false;
   int64_t m = size_of(c, DimRole::m), n = size_of(c, DimRole::n);

@@ -7,11 +7,10 @@
 namespace hloc::gpu {
 
 struct Dialect {
-  std::string_view name;  // "CUDA C"
-  int wave = 32;          // threads that execute together and that a shuffle reaches
-  // Besides the words above: `unsigned int shuffle_down_word(unsigned int x, int by)`, and fma, sqrt, floor, ceil, trunc, rint,
-  // fabs as C has them.
+  int wave = 32;  // threads that execute together and that a shuffle reaches
+  // Besides the words above: `unsigned int shuffle_down_word(unsigned int x, int by)`.
   std::string_view prelude;
+  bool has_math = true;  // whether the compiler knows fma, sqrt, floor, ceil, trunc, rint, fabs without a header
 };
 
 }  // namespace hloc::gpu

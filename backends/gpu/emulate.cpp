@@ -1,5 +1,4 @@
 // Source to a shared library by g++ in a child process, and its functions by dlopen.
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -13,6 +12,7 @@
 
 #include "backends/gpu/emulator.h"
 #include "backends/gpu/source.h"
+#include "backends/host/child_process.h"
 #include "ir/support/source.h"
 
 namespace hloc::gpu {
@@ -54,19 +54,15 @@ struct TemporaryFolder {
 
 // Runs g++ in that folder; its exit status, 127 when there is none.
 int run_compiler(const std::filesystem::path& folder) {
-  pid_t child = ::fork();
-  if (child == 0) {
-    int log = ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    ::dup2(log, 1), ::dup2(log, 2);
-    if (::chdir(folder.c_str()) != 0) ::_exit(126);
-    // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise.
-    ::execlp("g++", "g++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w", "-fPIC", "-shared", "-o",
-             "kernels.so", "kernels.cpp", static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
-  if (child < 0) return 127;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise.
+  const std::string arguments[] = {"g++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w", "-fPIC",
+                                   "-shared", "-o", folder / "kernels.so", folder / "kernels.cpp"};
+  int log = ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+  if (log < 0) return 126;
+  const host::InheritedFile files[] = {{log, STDOUT_FILENO}, {log, STDERR_FILENO}};
+  int status = host::run_child(arguments, files);
+  ::close(log);
+  if (status < 0) return 127;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -116,7 +112,7 @@ Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const
   if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
   {
     std::ofstream source(folder.path / "kernels.cpp");
-    source << source_with_prelude(program, dialect.wave, emulator_prelude()) << entries(program);
+    source << kernel_source(program, emulated(dialect)) << entries(program);
     if (!source.flush()) return error(ErrorKind::target, fmt::format("{} can't be written", (folder.path / "kernels.cpp").string()));
   }
   int status = run_compiler(folder.path);

@@ -18,20 +18,6 @@ constexpr std::string_view words = R"(
 #define __syncthreads() emulator::wait_for_block()
 #define threadIdx (emulator::now->index)
 #define blockIdx (emulator::block)
-#define fmaf __builtin_fmaf
-#define fma __builtin_fma
-#define sqrtf __builtin_sqrtf
-#define sqrt __builtin_sqrt
-#define floorf __builtin_floorf
-#define floor __builtin_floor
-#define ceilf __builtin_ceilf
-#define ceil __builtin_ceil
-#define truncf __builtin_truncf
-#define trunc __builtin_trunc
-#define rintf __builtin_rintf
-#define rint __builtin_rint
-#define fabsf __builtin_fabsf
-#define fabs __builtin_fabs
 
 namespace emulator {
 
@@ -51,7 +37,10 @@ static Fiber fibers[most_threads], direct;
 static Fiber* now = &direct;
 static struct { unsigned int x; } block;
 static void* scheduler_stack_pointer;
-static char* stacks;
+static struct Stacks {
+  char* memory;
+  ~Stacks() { if (memory) munmap(memory, most_threads * stack_bytes); }
+} stacks;
 static void (*function)(void** arguments);
 static void** function_arguments;
 static unsigned int shuffled[2][most_threads];  // deposits of this shuffle and of the one before
@@ -131,7 +120,7 @@ static void begin() {
 }
 
 static void prepare(int thread) {
-  char* top = stacks + (thread + 1) * stack_bytes;
+  char* top = stacks.memory + (thread + 1) * stack_bytes;
   void** p = (void**)(top - 256);
   for (int i = 0; i < saved_words; ++i) p[i] = 0;
   p[return_word] = (void*)begin;
@@ -172,10 +161,10 @@ static bool run_block() {
 
 static bool run(void (*f)(void**), void** arguments, unsigned int blocks, int threads, bool waits) {
   function = f, function_arguments = arguments, threads_of_block = threads;
-  if (waits && !stacks) {
+  if (waits && !stacks.memory) {
     void* p = mmap(0, most_threads * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
-    stacks = (char*)p;
+    stacks.memory = (char*)p;
   }
   for (block.x = 0; block.x < blocks; ++block.x) {
     if (waits) {
@@ -200,6 +189,6 @@ static unsigned int shuffle_down_word(unsigned int x, int by) {
 
 }  // namespace
 
-std::string_view emulator_prelude() { return words.substr(1); }
+Dialect emulated(const Dialect& dialect) { return {.wave = dialect.wave, .prelude = words.substr(1), .has_math = false}; }
 
 }  // namespace hloc::gpu

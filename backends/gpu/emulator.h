@@ -2,15 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "backends/gpu/dialect.h"
 #include "backends/gpu/run.h"
 
 namespace hloc::gpu {
 
-// Takes the place of a dialect's prelude, after the enumerator `wave`.
-std::string_view emulator_prelude();
+// The dialect with a prelude that the host's compiler takes.
+Dialect emulated(const Dialect& dialect);
 
 // Compiles the program's source with g++ in a temporary folder. Errors: no g++ (kind `target`), or it refuses the source (`bug`).
 Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const Dialect& dialect);

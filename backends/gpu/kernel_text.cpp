@@ -39,7 +39,7 @@ KernelText::KernelText(const GpuKernel& kernel, const Launch& launch)
 
 std::string KernelText::unique(const std::string& wanted) {
   std::string name = wanted;
-  for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", wanted, n);
+  for (int& n = last_number_[wanted]; !taken_.insert(name).second;) name = fmt::format("{}_{}", wanted, ++n + 1);
   return name;
 }
 
@@ -178,6 +178,16 @@ void KernelText::wait_for(const std::set<BufferId>& reads, const std::set<Buffer
   dirty_.insert(writes.begin(), writes.end());
 }
 
+KernelText::Touched KernelText::touched_by(std::initializer_list<const loops::Block*> blocks) const {
+  Touched out;
+  for (const loops::Block* b : blocks)
+    for_each_statement(*b, [&](const Statement& s) {
+      if (auto* l = s.as<loops::Load>(); l && is_written_[memory(l->access.buffer)]) out.reads.insert(memory(l->access.buffer));
+      if (auto* st = s.as<loops::Store>()) out.writes.insert(memory(st->access.buffer));
+    });
+  return out;
+}
+
 // ---- Statements --------------------------------------------------------------------------------------------------
 
 void KernelText::each(const Statements& statements) {
@@ -249,17 +259,6 @@ void KernelText::accumulate(const loops::Accumulate& a) {
 
 namespace {
 
-Touched touched_by(const Statement& s, const std::vector<BufferId>& memories, const std::vector<bool>& is_written) {
-  Touched out;
-  auto one = [&](const Statement& x) {
-    if (auto* l = x.as<loops::Load>(); l && is_written[memories[l->access.buffer]]) out.reads.insert(memories[l->access.buffer]);
-    if (auto* st = x.as<loops::Store>()) out.writes.insert(memories[st->access.buffer]);
-  };
-  one(s);
-  loops::for_each_block(s, [&](const loops::Block& b) { for_each_statement(b, one); });
-  return out;
-}
-
 struct Partial {
   loops::AccId acc;
   loops::ScalarOp op;
@@ -293,13 +292,13 @@ void KernelText::loop(const loops::Loop& l) {
   std::string go_on = l.go_on == no_id ? "" : " && " + accumulators_[l.go_on];
   open(fmt::format("for ({} {} = 0; {} < {}{}; ++{})", index_type_, i, i, l.extent, go_on, i));
   // Every iteration sees what the one before wrote, and writes what it has read.
-  if (together_ && !touched_by(Statement{l}, memories_, is_written_).writes.empty()) barrier();
+  if (together_ && !touched_by({&l.body}).writes.empty()) barrier();
   block(l.body);
   close();
 }
 
 void KernelText::shared_loop(const loops::Loop& l) {
-  Touched touched = touched_by(Statement{l}, memories_, is_written_);
+  Touched touched = touched_by({&l.body});
   wait_for(touched.reads, touched.writes);
   std::vector<Partial> partials = accumulated_in(l);
   std::vector<std::string> names;

@@ -1,6 +1,8 @@
 // Writes the function of one launch.
 #pragma once
 
+#include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -68,6 +70,11 @@ class KernelText {
   // ---- Who must wait for whom ----
   // Before a statement that touches these: a barrier where another thread may not be done with one of them.
   void wait_for(const std::set<loops::BufferId>& reads, const std::set<loops::BufferId>& writes);
+  // What the statements of these blocks touch, but for inputs that nothing writes.
+  struct Touched {
+    std::set<loops::BufferId> reads, writes;
+  };
+  Touched touched_by(std::initializer_list<const loops::Block*> blocks) const;
   void barrier();
   loops::BufferId memory(loops::BufferId b) const { return memories_[b]; }
 
@@ -78,16 +85,12 @@ class KernelText {
   size_t indent_ = 0;
   std::string index_type_;
   std::set<std::string> taken_;
+  std::map<std::string, int> last_number_;  // by name without one: how many further ones were tried
   std::vector<std::string> buffers_, values_, indices_, accumulators_;
   std::vector<loops::BufferId> memories_;  // by buffer: one number for an input and the output that overwrites it
   std::vector<bool> is_written_;           // by memory: by this kernel
   std::set<loops::BufferId> read_, dirty_; // since the last barrier
   bool together_ = false;                  // all threads of the block are here, with the same values
-};
-
-// What a statement and those in it touch, but for inputs that nothing writes.
-struct Touched {
-  std::set<loops::BufferId> reads, writes;
 };
 
 }  // namespace hloc::gpu

@@ -74,7 +74,8 @@ class KernelMapper {
     for (size_t i = 0; i < out_.launches.size(); ++i)
       out_.launches[i].name = out_.launches.size() == 1 ? kernel_.name : fmt::format("{}_{}", kernel_.name, i + 1);
     place_buffers();
-    for (Launch& l : out_.launches) l.is_wide = needs_64_bits(l);
+    bool wide = needs_64_bits();
+    for (Launch& l : out_.launches) l.is_wide = wide || l.iterations > most_32_bit || l.blocks * l.threads > most_32_bit;
   }
 
  private:
@@ -280,8 +281,8 @@ class KernelMapper {
 
   Place scratch(BufferId b, int64_t bytes, Place place) {
     if (out_.scratch_offsets[b] >= 0) return place;
-    out_.scratch_offsets[b] = scratch_bytes_;
-    scratch_bytes_ += (bytes + 255) / 256 * 256;
+    out_.scratch_offsets[b] = out_.scratch_bytes;
+    out_.scratch_bytes += (bytes + 255) / 256 * 256;
     return place;
   }
 
@@ -315,8 +316,8 @@ class KernelMapper {
     return true;
   }
 
-  bool needs_64_bits(const Launch& l) const {
-    bool wide = l.iterations > most_32_bit || l.blocks * l.threads > most_32_bit;
+  bool needs_64_bits() const {
+    bool wide = false;
     for (const loops::Buffer& b : kernel_.buffers) wide |= b.count > most_32_bit;
     for (const loops::Index& i : kernel_.indices) wide |= std::max(std::abs(i.range.lo), std::abs(i.range.hi)) > most_32_bit || !fits(i.of);
     for_each_statement(kernel_.body, [&](const Statement& s) {
@@ -325,13 +326,8 @@ class KernelMapper {
     return wide;
   }
 
- public:
-  int64_t scratch_bytes() const { return scratch_bytes_; }
-
- private:
   GpuKernel& out_;
   const Kernel& kernel_;
-  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace
@@ -352,10 +348,6 @@ bool is_shared_loop(const Kernel& kernel, const Loop& loop) {
   return !inner && loop.kind != loops::LoopKind::unrolled;
 }
 
-void map_kernel(GpuKernel& kernel) {
-  KernelMapper mapper(kernel);
-  mapper.run();
-  kernel.scratch_bytes = mapper.scratch_bytes();
-}
+void map_kernel(GpuKernel& kernel) { KernelMapper(kernel).run(); }
 
 }  // namespace hloc::gpu

@@ -14,6 +14,14 @@ namespace {
 
 constexpr size_t most_named_ops = 12;
 
+// Functions of C's library by the compiler's own names for them.
+std::string math_words() {
+  std::string out;
+  for (std::string_view name : {"fma", "sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
+    for (std::string_view suffix : {"f", ""}) out += fmt::format("#define {0}{1} __builtin_{0}{1}\n", name, suffix);
+  return out;
+}
+
 // The ops of a fusion that compute, each once.
 std::string fused_ops(ir::Value fusion) {
   std::vector<std::string_view> names;
@@ -62,16 +70,9 @@ std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
   return fmt::format("{}{}*", b.role == loops::BufferRole::input ? "const " : "", c_type(b.element));
 }
 
-std::string loops_text(const GpuProgram& program) {
-  std::string out;
-  for (const GpuKernel& k : program.kernels) out += loops::print(*k.kernel) + "\n";
-  return out;
+std::string kernel_source(const GpuProgram& program, const Dialect& dialect) {
+  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", dialect.wave, dialect.has_math ? "" : math_words(),
+                     dialect.prelude, kernel_functions(program));
 }
-
-std::string source_with_prelude(const GpuProgram& program, int wave, std::string_view prelude) {
-  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}\n{}", wave, prelude, kernel_functions(program));
-}
-
-std::string kernel_source(const GpuProgram& program, const Dialect& dialect) { return source_with_prelude(program, dialect.wave, dialect.prelude); }
 
 }  // namespace hloc::gpu

@@ -13,20 +13,6 @@ constexpr std::string_view hip_words = R"(#ifndef __global__
 #define threadIdx (grid_index{(int)__builtin_amdgcn_workitem_id_x()})
 #define blockIdx (grid_index{(int)__builtin_amdgcn_workgroup_id_x()})
 #define __syncthreads() block_barrier()
-#define fmaf __builtin_fmaf
-#define fma __builtin_fma
-#define sqrtf __builtin_sqrtf
-#define sqrt __builtin_sqrt
-#define floorf __builtin_floorf
-#define floor __builtin_floor
-#define ceilf __builtin_ceilf
-#define ceil __builtin_ceil
-#define truncf __builtin_truncf
-#define trunc __builtin_trunc
-#define rintf __builtin_rintf
-#define rint __builtin_rint
-#define fabsf __builtin_fabsf
-#define fabs __builtin_fabs
 
 struct grid_index { int x; };
 
@@ -45,7 +31,7 @@ __device__ inline unsigned int shuffle_down_word(unsigned int x, int by) {
 
 }  // namespace
 
-constinit const gpu::Dialect dialect{.name = "HIP C", .wave = 64, .prelude = hip_words};
-constinit const gpu::Dialect narrow_dialect{.name = "HIP C", .wave = 32, .prelude = hip_words};
+constinit const gpu::Dialect dialect{.wave = 64, .prelude = hip_words, .has_math = false};
+constinit const gpu::Dialect narrow_dialect{.wave = 32, .prelude = hip_words, .has_math = false};
 
 }  // namespace hloc::hip

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "backends/gpu/emulator.h"
-#include "backends/gpu/source.h"
+#include "backends/gpu/device.h"
 #include "backends/hip/dialect.h"
-#include "backends/loops/lower.h"
 
 namespace hloc::backends {
 namespace {
@@ -32,42 +28,20 @@ std::vector<TargetEntry> hip_targets() {
   return out;
 }
 
-Result<ir::Target> hip_facts(std::string_view target) {
-  ir::Target facts;
-  facts.name = target;
-  facts.buffer_alignment = 256;
-  facts.supports = loops::supports;
-  return facts;
-}
+Result<ir::Target> hip_facts(std::string_view target) { return gpu::device_facts(target); }
 
 const gpu::Dialect& dialect_of(const ir::Target& target) {
   return *std::ranges::find_if(hip_target_table, [&](const HipTarget& t) { return t.name == target.name; })->dialect;
 }
 
 Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
-  if (job.target->name != emulated_hip)
-    return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit hip`) but not run yet; --target {} runs the same "
-                                                "source on the CPU", job.target->name, emulated_hip));
-  auto program = gpu::gpu_program(job.plan);
-  if (!program) return program.error();
-  auto launcher = gpu::make_emulator(*program, hip::dialect);
-  if (!launcher) return launcher.error();
-  return gpu::make_executable(*std::move(program), *std::move(launcher));
+  if (job.target->name != emulated_hip) return gpu::not_run_yet(job, "hip", emulated_hip);
+  return gpu::compile_for_emulator(job, dialect_of(*job.target));
 }
 
-Result<std::string> emit_hip_source(const Job& job) {
-  auto program = gpu::gpu_program(job.plan);
-  if (!program) return program.error();
-  return gpu::kernel_source(*program, dialect_of(*job.target));
-}
+Result<std::string> emit_hip_source(const Job& job) { return gpu::source_text(job, dialect_of(*job.target)); }
 
-Result<std::string> emit_hip_loops(const Job& job) {
-  auto program = gpu::gpu_program(job.plan);
-  if (!program) return program.error();
-  return gpu::loops_text(*program);
-}
-
-constexpr EmitKind hip_emits[] = {{"loops", emit_hip_loops}, {"hip", emit_hip_source}};
+constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}};
 
 }  // namespace
 

@@ -4,17 +4,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "backends/host/child_process.h"
 #include "ir/support/source.h"
-
-extern char** environ;
 
 namespace hloc::aot {
 namespace {
@@ -57,26 +54,11 @@ Diagnostic missing(const Emulator& e) {
 }
 
 // The wait status, or -1 if it could not be started (errno says why).
-int run_program(const char* command, int program, int input, int output) {
+int run_program(std::string_view command, int program, int input, int output) {
   constexpr int program_at = 3;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  int copy = ::fcntl(program, F_DUPFD_CLOEXEC, program_at + 1);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, copy, program_at);
-  std::string name = command, path = fmt::format("/proc/self/fd/{}", program_at);
-  char* arguments[] = {name.data(), path.data(), nullptr};
-  pid_t child = -1;
-  int failure = ::posix_spawnp(&child, command, &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(copy);
-  if (failure != 0) return errno = failure, -1;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
-  }
-  return status;
+  const std::string arguments[] = {std::string(command), fmt::format("/proc/self/fd/{}", program_at)};
+  const host::InheritedFile files[] = {{input, STDIN_FILENO}, {output, STDOUT_FILENO}, {program, program_at}};
+  return host::run_child(arguments, files);
 }
 
 class EmulatedExecutable final : public backends::Executable {
@@ -93,7 +75,7 @@ class EmulatedExecutable final : public backends::Executable {
     bool good = in.fd() >= 0 && out.fd() >= 0;
     for (size_t i = 0; good && i < inputs.size(); ++i) good = in.write({inputs[i], static_cast<size_t>(sizes_.inputs[i])});
     if (!good || ::lseek(in.fd(), 0, SEEK_SET) < 0) return error(ErrorKind::memory, "there is not enough memory for the inputs");
-    int status = run_program(std::string(emulator_.command).c_str(), program_.fd(), in.fd(), out.fd());
+    int status = run_program(emulator_.command, program_.fd(), in.fd(), out.fd());
     if (status == -1 && errno == ENOENT) return missing(emulator_);
     if (status == -1) return error(ErrorKind::target, fmt::format("{} can't be started: {}", emulator_.command, std::strerror(errno)));
     if (WIFSIGNALED(status)) return error(ErrorKind::bug, fmt::format("under {} the program ended by signal {}", emulator_.command, WTERMSIG(status)));

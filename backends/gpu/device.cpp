@@ -1,0 +1,47 @@
+#include "backends/gpu/device.h"
+
+#include <fmt/format.h>
+
+#include "backends/gpu/emulator.h"
+#include "backends/gpu/source.h"
+#include "backends/loops/lower.h"
+#include "ir/support/source.h"
+
+namespace hloc::gpu {
+
+ir::Target device_facts(std::string_view target) {
+  ir::Target facts;
+  facts.name = target;
+  facts.buffer_alignment = 256;  // of what a device's allocator gives
+  facts.supports = loops::supports;
+  return facts;
+}
+
+Result<std::string> source_text(const backends::Job& job, const Dialect& dialect) {
+  auto program = gpu_program(job.plan);
+  if (!program) return program.error();
+  return kernel_source(*program, dialect);
+}
+
+Result<std::string> loops_text(const backends::Job& job) {
+  auto program = gpu_program(job.plan);
+  if (!program) return program.error();
+  std::string out;
+  for (const GpuKernel& k : program->kernels) out += loops::print(*k.kernel) + "\n";
+  return out;
+}
+
+Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect) {
+  auto program = gpu_program(job.plan);
+  if (!program) return program.error();
+  auto launcher = make_emulator(*program, dialect);
+  if (!launcher) return launcher.error();
+  return make_executable(*std::move(program), *std::move(launcher));
+}
+
+Diagnostic not_run_yet(const backends::Job& job, std::string_view kind, std::string_view emulated) {
+  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit {}`) but not run yet; --target {} runs the same source "
+                                              "on the CPU", job.target->name, kind, emulated));
+}
+
+}  // namespace hloc::gpu

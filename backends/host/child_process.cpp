@@ -1,0 +1,41 @@
+// By posix_spawn: in a process of many threads little is allowed between fork and exec.
+#include "backends/host/child_process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+extern char** environ;
+
+namespace hloc::host {
+
+int run_child(std::span<const std::string> arguments, std::span<const InheritedFile> files) {
+  std::vector<char*> words;
+  for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
+  words.push_back(nullptr);
+  // Copies beyond all descriptors that the child is to have, so that none is overwritten before it is used.
+  int beyond = 0;
+  for (const InheritedFile& f : files) beyond = std::max(beyond, f.there + 1);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  std::vector<int> copies;
+  for (const InheritedFile& f : files) {
+    copies.push_back(::fcntl(f.here, F_DUPFD_CLOEXEC, beyond));
+    posix_spawn_file_actions_adddup2(&actions, copies.back(), f.there);
+  }
+  pid_t child = -1;
+  int failure = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  for (int copy : copies) ::close(copy);
+  if (failure != 0) return errno = failure, -1;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return status;
+}
+
+}  // namespace hloc::host
