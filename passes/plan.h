@@ -62,7 +62,7 @@ struct HostStep {
   std::vector<BufferId> outputs;  // leaves of the result that are arrays; never overlapping an input
 };
 struct CopyStep {
-  BufferId from = 0, to = 0;
+  BufferId from = 0, to = 0;  // the caller may have made them one memory: see Alias
 };
 struct WhileStep {
   Block condition;

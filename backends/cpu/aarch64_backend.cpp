@@ -1,5 +1,7 @@
 #include "backends/cpu/aarch64_backend.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "backends/cpu/aarch64/aarch64.h"
@@ -26,16 +28,13 @@ Result<ir::Target> aarch64_facts(std::string_view target) {
   return facts;
 }
 
-// No masked memory and no gathers: ends of loops go one by one, lanes that lie apart each by itself.
+// No masked memory and no gathers: ends of loops go one by one, lanes that lie apart each by itself. No store that passes by
+// the caches either.
 cpu::Machine machine_for_aarch64(const ir::Target& target) {
-  cpu::Machine m;
-  m.vector_bytes = aarch64::vector_bytes;
-  m.vector_registers = aarch64::vector_registers;
+  cpu::Machine m = cpu::machine_of(target);
   m.masked_width = 16;
   m.has_gather = false;
-  m.l1_bytes = target.l1_bytes;
-  m.l2_bytes = target.l2_bytes;
-  m.l3_bytes = target.l3_bytes;
+  m.streaming_bytes = std::numeric_limits<int64_t>::max();
   return m;
 }
 

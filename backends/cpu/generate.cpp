@@ -6,6 +6,17 @@
 
 namespace hloc::cpu {
 
+Machine machine_of(const ir::Target& target) {
+  Machine m;
+  m.vector_bytes = static_cast<int>(target.vector_bytes);
+  m.vector_registers = static_cast<int>(target.vector_registers);
+  m.l1_bytes = target.l1_bytes;
+  m.l2_bytes = target.l2_bytes;
+  m.l3_bytes = target.l3_bytes;
+  m.streaming_bytes = target.streaming_bytes;
+  return m;
+}
+
 Result<AssembledPlan> assemble_plan(const plan::Program& plan, const ir::Target& target, const CodeGenerator& cpu, std::string_view entry,
                                     bool listing) {
   auto program = compile_program(plan, cpu.machine(target), entry);

@@ -15,6 +15,9 @@ struct CodeGenerator {
   std::string_view abi;  // how C calls the entry: "System V ABI"
 };
 
+// The target's facts for code generation; what facts do not say is the CPU's own.
+Machine machine_of(const ir::Target& target);
+
 // `program.functions` is empty then.
 struct AssembledPlan {
   DrivenProgram program;

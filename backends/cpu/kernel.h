@@ -6,8 +6,8 @@
 //
 // buffers[b] is the memory of the kernel's input and output buffers in their order. It does pieces [begin, end) of
 // `pieces`; pieces write disjoint memory, need no order, and how many there are depends on the kernel alone, so results
-// are the same for any number of threads. `scratch` has `scratch_bytes` bytes where the call does one
-// piece, else `all_scratch_bytes`; 64-byte aligned, used by this call only.
+// are the same for any number of threads. `scratch` has `scratch_bytes` bytes where the call does one piece, else
+// `all_scratch_bytes`; 64-byte aligned, used by this call only.
 #pragma once
 
 #include <cstdint>

@@ -50,14 +50,8 @@ x86::Features features_for(const ir::Target& target) {
 }
 
 cpu::Machine machine_for(const ir::Target& target) {
-  cpu::Machine m;
-  m.vector_bytes = static_cast<int>(target.vector_bytes);
-  m.vector_registers = static_cast<int>(target.vector_registers);
+  cpu::Machine m = cpu::machine_of(target);
   m.masked_width = m.vector_bytes == 64 ? 1 : 4;
-  m.l1_bytes = target.l1_bytes;
-  m.l2_bytes = target.l2_bytes;
-  m.l3_bytes = target.l3_bytes;
-  m.streaming_bytes = target.streaming_bytes;
   return m;
 }
 
