@@ -41,7 +41,8 @@ int run_compile(const CompileArguments& a) {
   if (a.kind == "object") return compile_object_file(a, *module);
   auto text = emit(*module, a.kind, {.target = a.target});
   if (!text) return report(text.error());
-  std::string out = a.out.empty() ? (a.kind == "cubin" ? stem(a.file) + ".cubin" : "-") : a.out;
+  bool is_text = text->find('\0') == std::string::npos;
+  std::string out = !a.out.empty() ? a.out : is_text ? "-" : stem(a.file) + "." + a.kind;
   if (auto ok = write_output(out, *text); !ok) return report(ok.error());
   return 0;
 }
@@ -54,8 +55,8 @@ void add_compile(CLI::App& app, Action& action) {
   command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
   command->add_option("-o,--output", a->out, "Where to write (default: NAME.o, text kinds are printed); X.o also writes X.h")->check(not_empty);
   command->add_option("--target", a->target, "native (default), x86-64-v3, x86-64-v4, aarch64, cuda:sm_80 (see `hloc targets`)");
-  command->add_option("--emit", a->kind, "object (default), asm, hlo (optimised), loops, machine, plan, cuda, ptx, cubin, hip")
-      ->check(CLI::IsMember({"object", "asm", "hlo", "loops", "machine", "plan", "cuda", "ptx", "cubin", "hip"}));
+  command->add_option("--emit", a->kind, "object (default), hlo (optimised), plan, loops, and what the target has: asm, machine, cuda, ptx, cubin, hip")
+      ->check(not_empty);
   command->footer(
       "Examples:\n"
       "  hloc compile graph.hlo                                write graph.o and graph.h\n"

@@ -39,6 +39,9 @@ exits 0 "f32[100] =" "$hloc" run "$work/axpy.hlo" --fill 1
 exits 0 "kernels: 1, host steps: 0" bash -c "'$hloc' run '$work/axpy.hlo' --fill 1 --verbose 2>&1"
 exits 1 "3 parameters (f32[], f32[100], f32[100])" "$hloc" run "$work/axpy.hlo"
 exits 1 "names 1 file" "$hloc" run "$work/axpy.hlo" --input x.npy
+exits 2 "machine" "$hloc" compile "$work/axpy.hlo" --emit assembler -o -
+exits 3 "apt install g++" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target cuda:host
+exits 3 "apt install qemu-user" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
 exits 0 "host step: cholesky" "$hloc" run "$work/factored.hlo" --fill 1 --verbose
 exits 3 "cholesky" "$hloc" compile "$work/factored.hlo" -o "$work/factored.o"
