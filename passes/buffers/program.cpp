@@ -167,6 +167,7 @@ void ProgramWriter::rename_inputs(ir::Value instruction, std::vector<BufferId>& 
 // A kernel that updates parts of a parameter does so in the memory of the result, which need not be the caller's memory for
 // the parameter: a copy, which does nothing where both are one, brings the rest.
 void ProgramWriter::bring_parameters(Step& step, Block& out) {
+  if (shared_place_.empty()) return;
   auto& kernel = std::get<plan::KernelStep>(step.what);
   auto updated = updated_parameters(kernel.fusion->callee(0));
   for (size_t o = 0; o < kernel.outputs.size(); ++o) {
