@@ -20,6 +20,7 @@ struct Target {
   int64_t streaming_bytes = 16 << 20;
   int64_t buffer_alignment = 64;   // of arena offsets and results
   double launch_cost_bytes = 4096; // bytes of memory traffic that one kernel launch is worth
+  bool exchanges_buffers = false;  // whether its loops can let two arrays change places after each turn
   // Whether the op, with its types and attributes, has a native lowering inside a kernel. Everything else is a host step.
   bool (*supports)(const Instruction&) = nullptr;
 };

@@ -64,10 +64,18 @@ struct HostStep {
 struct CopyStep {
   BufferId from = 0, to = 0;  // the caller may have made them one memory: see Alias
 };
+// A carry and the array that holds its next value, of equal size and apart: after each turn of the body they change
+// places, which renews the carry without a copy. Each list has the buffers that are this one array, under several types.
+struct Exchange {
+  std::vector<BufferId> carry, next;
+};
 struct WhileStep {
   Block condition;
   BufferId predicate = 0;  // pred[]
   Block body;              // ends with the copies that renew the carries
+  // What change places between a turn and the next test. When the loop ends, every array is in its own place again: a
+  // carry that is not there then is copied back, and `next` has no meaning any more. No array is in two exchanges.
+  std::vector<Exchange> exchanges;
 };
 struct BranchStep {
   BufferId selector = 0;   // pred[] (true: branches[0]) or s32[] (out of range: the last)

@@ -78,6 +78,8 @@ class SymbolicRun {
   Result<const Step*> next_step(Cursor& cursor, Value v);
   Result<void> run_computing(Activation& a, Value v, Cursor& cursor, bool kernel);
   Result<void> run_while(Activation& a, Value v, Cursor& cursor);
+  Result<void> check_exchanges(const Step& step, const WhileStep& loop);
+  void exchange(const WhileStep& loop, bool own_places);
   Result<void> run_conditional(Activation& a, Value v, Cursor& cursor);
   void bind_constant(Activation& a, Value v);
   Result<void> check_inputs(const Step& step, const Activation& a, Value v, const std::vector<BufferId>& inputs);
@@ -94,6 +96,7 @@ class SymbolicRun {
   uint64_t seed_, random_;
   int64_t steps_ = 0;
   Symbol newest_ = 0;
+  std::map<BufferId, BufferId> stands_in_;  // for a buffer that has changed places: the one whose place it has
   std::vector<int64_t> parameter_array_, result_array_;
   std::map<int64_t, Symbol> arrays_;                           // of the caller
   std::map<int64_t, std::pair<int64_t, Symbol>> arena_;        // begin → end, symbol
@@ -103,7 +106,8 @@ class SymbolicRun {
 };
 
 Region SymbolicRun::region(BufferId id) const {
-  const Buffer& b = program_.buffers[id];
+  auto moved = stands_in_.find(id);
+  const Buffer& b = program_.buffers[moved == stands_in_.end() ? id : moved->second];
   switch (b.storage) {
     case Storage::parameter: return {1 + parameter_array_[b.index], 0, b.bytes()};
     case Storage::result: return {1 + result_array_[b.index], 0, b.bytes()};
@@ -241,6 +245,37 @@ Result<void> SymbolicRun::run_computing(Activation& a, Value v, Cursor& cursor, 
   return {};
 }
 
+Result<void> SymbolicRun::check_exchanges(const Step& step, const WhileStep& loop) {
+  for (const Exchange& e : loop.exchanges) {
+    if (e.carry.empty() || e.next.empty()) return wrong(&step, "exchanges no arrays");
+    Region carry = region(e.carry[0]), next = region(e.next[0]);
+    if (carry.end - carry.begin != next.end - next.begin || carry.overlaps(next)) return wrong(&step, "exchanges arrays that are not alike and apart");
+    for (const auto* list : {&e.carry, &e.next})
+      for (BufferId id : *list) {
+        Storage storage = program_.buffers[id].storage;
+        if (storage == Storage::parameter || storage == Storage::constant) return wrong(&step, "exchanges what is read only");
+        if (!(region(id) == region(list->front()))) return wrong(&step, "exchanges one array in two places");
+        if (!stands_in_.emplace(id, id).second) return wrong(&step, "exchanges an array twice");
+      }
+  }
+  return {};
+}
+
+// Each array goes where its partner is, or all go to their own places.
+void SymbolicRun::exchange(const WhileStep& loop, bool own_places) {
+  for (const Exchange& e : loop.exchanges) {
+    bool back = own_places || stands_in_[e.carry[0]] != e.carry[0];
+    Symbol value = read(region(e.carry[0]));
+    for (BufferId id : e.carry) stands_in_[id] = back ? e.carry[0] : e.next[0];
+    for (BufferId id : e.next) stands_in_[id] = back ? e.next[0] : e.carry[0];
+    if (!own_places) continue;
+    write(region(e.carry[0]), value);
+    write(region(e.next[0]), 0);
+    for (const auto* list : {&e.carry, &e.next})
+      for (BufferId id : *list) stands_in_.erase(id);
+  }
+}
+
 Result<void> SymbolicRun::run_while(Activation& a, Value v, Cursor& cursor) {
   auto step = next_step(cursor, v);
   if (!step) return step.error();
@@ -248,6 +283,7 @@ Result<void> SymbolicRun::run_while(Activation& a, Value v, Cursor& cursor) {
   if (!loop) return wrong(*step, "is no loop");
   uint64_t rounds = seed_ < 4 ? seed_ : chance(4);
   Symbols carries = symbols(a, v->operand(0));
+  if (auto r = check_exchanges(**step, *loop); !r) return r;
   for (uint64_t round = 0;; ++round) {
     auto decision = run_block(v->callee(0), carries, loop->condition);
     if (!decision) return decision.error();
@@ -258,7 +294,9 @@ Result<void> SymbolicRun::run_while(Activation& a, Value v, Cursor& cursor) {
     auto next = run_block(v->callee(1), carries, loop->body);
     if (!next) return next.error();
     carries = *next;
+    exchange(*loop, false);
   }
+  exchange(*loop, true);
   auto sources = a.leaves.of(v);
   for (size_t i = 0; i < sources.size(); ++i) a.bound[sources[i]] = carries[i];
   return {};

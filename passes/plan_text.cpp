@@ -89,6 +89,7 @@ class ProgramText {
       block(loop->condition, indent + 2);
       line(indent + 1, fmt::format("body while b{}", loop->predicate));
       block(loop->body, indent + 2);
+      for (const Exchange& e : loop->exchanges) line(indent + 2, fmt::format("exchange b{} with b{}", e.carry[0], e.next[0]));
     } else {
       const auto& branch = std::get<BranchStep>(s.what);
       line(indent, fmt::format("{}: branch {} by b{}", s.position, name, branch.selector));

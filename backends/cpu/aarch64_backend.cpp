@@ -24,6 +24,7 @@ Result<ir::Target> aarch64_facts(std::string_view target) {
   facts.name = target;
   facts.vector_bytes = aarch64::vector_bytes;
   facts.vector_registers = aarch64::vector_registers;
+  facts.exchanges_buffers = true;
   facts.supports = loops::supports;
   return facts;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -124,6 +125,7 @@ class EntryBuilder {
   }
 
   Reg address(plan::BufferId id) {
+    if (auto moved = moved_.find(id); moved != moved_.end()) return moved->second;
     const plan::Buffer& buffer = program_.buffers[id];
     switch (buffer.storage) {
       case plan::Storage::parameter: return b_.load(ElementType::s64, {in_, static_cast<int32_t>(buffer.index * sizeof(void*))});
@@ -151,6 +153,7 @@ class EntryBuilder {
 
   // Addresses in the arena share the register of scratch.
   BufferAddress inline_address(plan::BufferId id) {
+    if (auto moved = moved_.find(id); moved != moved_.end()) return {moved->second, 0};
     const plan::Buffer& buffer = program_.buffers[id];
     int64_t offset = buffer.storage == plan::Storage::arena ? buffer.offset : -1;
     if (offset >= 0 && offset <= INT32_MAX / 2) return {scratch_, static_cast<int32_t>(offset)};
@@ -222,6 +225,11 @@ class EntryBuilder {
   void emit(const RunWhile& step) {
     machine::BlockId test = b_.block("while"), body = b_.block("body"), after = b_.block("while_done");
     auto branch = [&] { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, body, after); };
+    for (const plan::Exchange& e : step.plan->exchanges) {
+      Reg carry = b_.mov(address(e.carry[0])), next = b_.mov(address(e.next[0]));
+      for (plan::BufferId id : e.carry) moved_[id] = carry;
+      for (plan::BufferId id : e.next) moved_[id] = next;
+    }
     b_.jump(test);
     b_.start(test);
     block(step.condition);
@@ -231,6 +239,23 @@ class EntryBuilder {
     if (step.tests_at_end) branch();
     else b_.jump(test);
     b_.start(after);
+    for (const plan::Exchange& e : step.plan->exchanges) bring_back(e);
+  }
+
+  // A loop is over: its carry to where it belongs, if it is not there.
+  void bring_back(const plan::Exchange& e) {
+    Reg last = moved_.at(e.carry[0]);
+    for (const auto* list : {&e.carry, &e.next})
+      for (plan::BufferId id : *list) moved_.erase(id);
+    b_.call(copy_symbol, {address(e.carry[0]), last, b_.mov(program_.buffers[e.carry[0]].bytes())}, false);
+  }
+
+  void emit(const RunExchange& step) {
+    for (const plan::Exchange& e : step.loop->exchanges) {
+      Reg carry = moved_.at(e.carry[0]), next = moved_.at(e.next[0]), kept = b_.mov(carry);
+      b_.mov(next, carry);
+      b_.mov(kept, next);
+    }
   }
 
   void emit(const RunBranch& step) {
@@ -262,6 +287,7 @@ class EntryBuilder {
   Function entry_;
   Builder b_;
   Reg in_, results_, scratch_, context_, saved_, status_;
+  std::map<plan::BufferId, Reg> moved_;  // arrays that change places: where they are now
   machine::BlockId exit_ = 0;
   int64_t table_at_ = 0, job_at_ = 0, temp_at_ = 0;
   std::optional<Diagnostic> failure_;  // the first kernel that cannot be lowered

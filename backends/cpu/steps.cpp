@@ -57,8 +57,8 @@ class StepGrouper {
   }
 
  private:
-  // The block, and behind it the condition of `loop` if that is given.
-  Result<CpuSteps> block(const plan::Block& steps, const plan::WhileStep* loop) {
+  // The block; where it is the body of a loop, what ends a turn; and behind it the condition of `loop` if that is given.
+  Result<CpuSteps> block(const plan::Block& steps, const plan::WhileStep* loop, const plan::WhileStep* body_of = nullptr) {
     CpuSteps out;
     std::vector<StepGroupItem> open;
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -75,6 +75,10 @@ class StepGrouper {
       auto other = control(step);
       if (!other) return other.error();
       out.push_back(*std::move(other));
+    }
+    if (body_of && !body_of->exchanges.empty()) {
+      if (auto ok = close(open, out); !ok) return ok.error();
+      out.push_back({RunExchange{body_of}});
     }
     if (loop) {
       for (const plan::Step& step : loop->condition) {
@@ -223,6 +227,7 @@ class StepGrouper {
   Result<CpuStep> while_step(const plan::WhileStep& loop) {
     RunWhile out;
     out.predicate = loop.predicate;
+    out.plan = &loop;
     ++depth_;
     auto condition = block(loop.condition, nullptr);
     if (!condition) return condition.error();
@@ -231,7 +236,7 @@ class StepGrouper {
       auto* run = std::get_if<RunKernel>(&s.what);
       return run && out_.kernels[run->kernel].is_inline;
     });
-    auto body = block(loop.body, out.tests_at_end ? &loop : nullptr);
+    auto body = block(loop.body, out.tests_at_end ? &loop : nullptr, &loop);
     --depth_;
     if (!body) return body.error();
     out.body = *std::move(body);

@@ -34,13 +34,18 @@ struct RunWhile {
   plan::BufferId predicate = 0;
   CpuSteps body;
   bool tests_at_end = false;  // the body makes the predicate anew
+  const plan::WhileStep* plan = nullptr;
+};
+// The end of a turn of a loop, before the next test: arrays change places.
+struct RunExchange {
+  const plan::WhileStep* loop = nullptr;
 };
 struct RunBranch {
   plan::BufferId selector = 0;
   std::vector<CpuSteps> branches;
 };
 struct CpuStep {
-  std::variant<RunKernel, const plan::CopyStep*, const plan::HostStep*, RunWhile, RunBranch> what;
+  std::variant<RunKernel, const plan::CopyStep*, const plan::HostStep*, RunWhile, RunBranch, RunExchange> what;
 };
 
 struct CpuProgram {

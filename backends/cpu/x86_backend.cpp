@@ -37,6 +37,7 @@ Result<ir::Target> x86_facts(std::string_view target) {
     facts.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, facts.l2_bytes);
     facts.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, facts.l3_bytes);
   }
+  facts.exchanges_buffers = true;
   facts.supports = loops::supports;
   return facts;
 }

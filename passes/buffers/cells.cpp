@@ -61,6 +61,11 @@ CellId Cells::add_scratch(int64_t bytes, uint32_t position) {
   return id;
 }
 
+void Cells::keep(CellId c, uint32_t begin, uint32_t end) {
+  cells_[c].ranges.push_back({begin, end, no_value, no_value});
+  melt(cells_[c].ranges);
+}
+
 bool Cells::may_join(const Cell& a, const Cell& b) const {
   auto fixed = [](const Cell& c) { return c.home == Home::parameter || c.home == Home::constant; };
   if (fixed(a) || fixed(b) || a.bytes != b.bytes) return false;

@@ -34,6 +34,9 @@ class Cells {
   // A cell for bytes that are written and read at one position.
   CellId add_scratch(int64_t bytes, uint32_t position);
 
+  // The cell keeps its memory to itself from `begin` to `end`.
+  void keep(CellId c, uint32_t begin, uint32_t end);
+
  private:
   bool may_join(const Cell& a, const Cell& b) const;
   bool may_meet(const LiveRange& earlier, const LiveRange& later) const;

@@ -1,4 +1,4 @@
-// make_program: draft → cells → order of copies → arena → steps over buffers.
+// make_program: draft → cells → exchanges → order of copies → arena → steps over buffers.
 #include <map>
 #include <memory>
 
@@ -6,6 +6,7 @@
 
 #include "passes/buffers/cells.h"
 #include "passes/buffers/copies.h"
+#include "passes/buffers/exchanges.h"
 #include "passes/buffers/leaves.h"
 #include "passes/buffers/tree.h"
 #include "passes/fusion/access.h"
@@ -22,8 +23,9 @@ using plan::Step;
 
 class ProgramWriter {
  public:
-  ProgramWriter(const ir::ModuleRef& module, Draft draft, int64_t alignment)
-      : draft_(std::move(draft)), cells_(draft_), alignment_(alignment), program_(std::make_shared<plan::Program>()) {
+  ProgramWriter(const ir::ModuleRef& module, Draft draft, const ir::Target& target)
+      : draft_(std::move(draft)), cells_(draft_), alignment_(std::max<int64_t>(target.buffer_alignment, 1)),
+        exchanges_buffers_(target.exchanges_buffers), program_(std::make_shared<plan::Program>()) {
     program_->module = module;
   }
 
@@ -38,6 +40,7 @@ class ProgramWriter {
   void emit_block(Block& block);
   void bring_parameters(Step& step, Block& out);
   void emit_kernel(plan::KernelStep& kernel);
+  void name_exchanges(Block& block);
   BufferId buffer(ValueId v, Type type);
   BufferId buffer(ValueId v) { return buffer(v, draft_.values[v].type); }
   void rename_inputs(ir::Value instruction, std::vector<BufferId>& inputs);
@@ -46,6 +49,7 @@ class ProgramWriter {
   Draft draft_;
   Cells cells_;
   int64_t alignment_;
+  bool exchanges_buffers_;
   LeafCounts counts_;
   ArenaLayout arena_;
   std::map<CellId, CellId> shared_place_;  // of a parameter's cell: the cell of the result that may be the same memory
@@ -216,8 +220,29 @@ void ProgramWriter::emit_block(Block& block) {
   block = std::move(out);
 }
 
+// When all buffers are known: those of the cells that change places.
+void ProgramWriter::name_exchanges(Block& block) {
+  auto all = [&](std::vector<BufferId>& ids) {
+    CellId cell = cells_.of(ids[0]);
+    buffer(ids[0]);
+    ids.clear();
+    for (auto it = buffers_.lower_bound({cell, nullptr}); it != buffers_.end() && it->first.first == cell; ++it) ids.push_back(it->second);
+    std::sort(ids.begin(), ids.end());
+  };
+  for (Step& step : block) {
+    if (auto* loop = std::get_if<plan::WhileStep>(&step.what)) {
+      for (plan::Exchange& e : loop->exchanges) all(e.carry), all(e.next);
+      name_exchanges(loop->condition);
+      name_exchanges(loop->body);
+    } else if (auto* branch = std::get_if<plan::BranchStep>(&step.what)) {
+      for (Block& b : branch->branches) name_exchanges(b);
+    }
+  }
+}
+
 Result<std::shared_ptr<const plan::Program>> ProgramWriter::write() {
   cells_.coalesce();
+  if (exchanges_buffers_) exchange_carries(draft_, cells_);
   for (const plan::Alias& alias : draft_.aliases)
     shared_place_[cells_.of(draft_.parameters[alias.parameter])] = cells_.of(draft_.results[alias.result]);
   order_block(draft_.steps);
@@ -230,6 +255,7 @@ Result<std::shared_ptr<const plan::Program>> ProgramWriter::write() {
   for (ValueId v : draft_.parameters) program_->parameters.push_back(buffer(v));
   for (ValueId v : draft_.results) program_->results.push_back(buffer(v));
   emit_block(draft_.steps);
+  name_exchanges(draft_.steps);
   program_->steps = std::move(draft_.steps);
   program_->aliases = std::move(draft_.aliases);
   program_->arena_bytes = arena_.bytes;
@@ -245,7 +271,7 @@ namespace hloc::plan {
 Result<std::shared_ptr<const Program>> make_program(const ir::ModuleRef& module, const ir::Target& target) {
   auto draft = passes::draft_program(*module, target);
   if (!draft) return draft.error();
-  return passes::ProgramWriter(module, std::move(*draft), std::max<int64_t>(target.buffer_alignment, 1)).write();
+  return passes::ProgramWriter(module, std::move(*draft), target).write();
 }
 
 }  // namespace hloc::plan
