@@ -160,11 +160,25 @@ class EntryBuilder {
     return {address(id), 0};
   }
 
-  void emit_inside(const StepKernel& kernel) {
+  std::vector<BufferAddress> inline_addresses(const StepKernel& kernel) {
     std::vector<BufferAddress> buffers;
     for (plan::BufferId id : kernel.buffers) buffers.push_back(inline_address(id));
-    auto done = emit_inline(b_, kernel.kernel, machine_, buffers, scratch_at(temp_at_));
+    return buffers;
+  }
+
+  void note(const Result<void>& done) {
     if (!done && !failure_) failure_ = done.error();
+  }
+
+  void emit_inside(const StepKernel& kernel) {
+    note(emit_inline(b_, kernel.kernel, machine_, inline_addresses(kernel), scratch_at(temp_at_)));
+  }
+
+  // The kernel that is all of the loop's body and tests at its end, if there is one.
+  const StepKernel* whole_body(const RunWhile& step) const {
+    if (!step.tests_at_end || step.body.size() != 1) return nullptr;
+    auto* run = std::get_if<RunKernel>(&step.body[0].what);
+    return run && steps_.kernels[run->kernel].is_inline ? &steps_.kernels[run->kernel] : nullptr;
   }
 
   void emit(const RunKernel& run) {
@@ -223,8 +237,8 @@ class EntryBuilder {
   }
 
   void emit(const RunWhile& step) {
-    machine::BlockId test = b_.block("while"), body = b_.block("body"), after = b_.block("while_done");
-    auto branch = [&] { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, body, after); };
+    machine::BlockId test = b_.block("while"), enter = b_.block("enter"), body = b_.block("body"), after = b_.block("while_done");
+    auto branch = [&](machine::BlockId to) { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, to, after); };
     for (const plan::Exchange& e : step.plan->exchanges) {
       Reg carry = b_.mov(address(e.carry[0])), next = b_.mov(address(e.next[0]));
       for (plan::BufferId id : e.carry) moved_[id] = carry;
@@ -233,10 +247,18 @@ class EntryBuilder {
     b_.jump(test);
     b_.start(test);
     block(step.condition);
-    branch();
+    branch(enter);
+    b_.start(enter);
+    std::optional<InlineBody> kernel;
+    if (const StepKernel* whole = whole_body(step)) {
+      kernel.emplace(b_, whole->kernel, machine_, inline_addresses(*whole), scratch_at(temp_at_), whole->apart);
+      kernel->enter();
+    }
+    b_.jump(body);
     b_.start(body);
-    block(step.body);
-    if (step.tests_at_end) branch();
+    if (kernel) note(kernel->turn());
+    else block(step.body);
+    if (step.tests_at_end) branch(body);
     else b_.jump(test);
     b_.start(after);
     for (const plan::Exchange& e : step.plan->exchanges) bring_back(e);

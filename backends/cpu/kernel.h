@@ -62,4 +62,30 @@ struct BufferAddress {
 Result<void> emit_inline(machine::Builder& builder, const loops::Kernel& kernel, const Machine& machine, std::span<const BufferAddress> buffers,
                          machine::Reg scratch);
 
+// Such a kernel as the whole body of a loop. Elements that a turn reads at known places stay in registers from turn to turn,
+// as many as there are registers for; what a turn changes is stored all the same. `apart`, by buffer: it has no byte in
+// common with another one of the kernel.
+class InlineBody {
+ public:
+  InlineBody(machine::Builder& builder, const loops::Kernel& kernel, const Machine& machine, std::vector<BufferAddress> buffers, machine::Reg scratch,
+             const std::vector<bool>& apart);
+  void enter();         // right before the loop's first turn
+  Result<void> turn();  // appends one turn
+
+ private:
+  struct Element {
+    std::vector<loops::ValueId> loaded;
+    loops::ValueId stored = loops::no_id;  // what it is after the turn; none: it does not change
+    machine::VType type;
+    machine::Address at;
+    machine::Reg reg;
+  };
+  machine::Builder& b_;
+  const loops::Kernel& kernel_;
+  const Machine& machine_;
+  std::vector<BufferAddress> buffers_;
+  machine::Reg scratch_;
+  std::vector<Element> kept_;
+};
+
 }  // namespace hloc::cpu

@@ -131,7 +131,7 @@ class StepGrouper {
     } else if (item.copy) {
       out.push_back({item.copy});
     } else {
-      run_kernel({item.kernel->name, *std::move(item.kernel), std::move(item.buffers), false, std::move(item.in_place)}, out);
+      run_kernel({item.kernel->name, *std::move(item.kernel), std::move(item.buffers), false, std::move(item.in_place), {}}, out);
     }
     return {};
   }
@@ -177,14 +177,16 @@ class StepGrouper {
       end = std::max(end, i.position);
     }
     for (uint32_t m = 0; m < memories.size(); ++m) describe(m, memories, buffer_of, end, loop);
+    std::vector<bool> apart;
+    for (const loops::SharedMemory& memory : memories) apart.push_back(memory.overlaps.empty());
     loops::KernelMerger merger(std::move(memories));
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].copy) merger.add_copy(used[i][0], used[i][1]);
       else merger.add(*items[i].kernel, used[i]);
     }
     auto merged = merger.finish(fmt::format("k{}", out_.kernels.size()));
-    StepKernel out{merged.kernel.name, std::move(merged.kernel), {}, false, {}};
-    for (uint32_t m : merged.memories) out.buffers.push_back(buffer_of[m]);
+    StepKernel out{merged.kernel.name, std::move(merged.kernel), {}, false, {}, {}};
+    for (uint32_t m : merged.memories) out.buffers.push_back(buffer_of[m]), out.apart.push_back(apart[m]);
     return out;
   }
 
@@ -198,7 +200,10 @@ class StepGrouper {
     memories[m].is_read_later = std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const plan::Buffer& b) {
       return b.last > end && b.first <= end + 1 && place.meets(BufferPlace(b));
     });
-    if (loop) memories[m].is_read_later |= place.meets(BufferPlace(program_.buffers[loop->predicate]));
+    if (!loop) return;
+    // Whatever else had the predicate's bytes is gone by the time it is made.
+    BufferPlace predicate(program_.buffers[loop->predicate]);
+    memories[m].is_read_later |= place.begin == predicate.begin && place.end == predicate.end && place.meets(predicate);
   }
 
   bool share_bytes(const BufferPlace& a, const BufferPlace& b) const {

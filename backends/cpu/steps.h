@@ -21,6 +21,7 @@ struct StepKernel {
   std::vector<plan::BufferId> buffers;  // of its inputs and outputs
   bool is_inline = false;
   std::vector<loops::BufferId> in_place;  // outputs that are the memory of an input
+  std::vector<bool> apart;              // of inline ones, by buffer: no other one of the kernel has a byte in common with it
 };
 
 struct CpuStep;

@@ -206,6 +206,9 @@ class BlockEmitter {
   bool streaming_ = false;  // the streamed stores of the vector loop around are aligned
 };
 
+// A kernel inside other code: its buffers where they are, its local ones in scratch.
+void bind_inline_buffers(BlockEmitter& emitter, const loops::Kernel& kernel, std::span<const BufferAddress> buffers, Reg scratch);
+
 // Bytes of the widest element that the block computes, loads, stores or accumulates: what limits lanes. Guards count as 32-bit
 // integers; where `lanes` is the index of the lanes and `varying` what changes with it, only those that change do.
 int widest_element(const loops::Kernel& kernel, const loops::Block& block, const loops::Varying* varying = nullptr, loops::IndexId lanes = loops::no_id);

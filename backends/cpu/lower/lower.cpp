@@ -144,6 +144,16 @@ int64_t bind_locals(BlockEmitter& emitter, const loops::Kernel& kernel, Reg scra
 
 }  // namespace
 
+void bind_inline_buffers(BlockEmitter& emitter, const loops::Kernel& kernel, std::span<const BufferAddress> buffers, Reg scratch) {
+  size_t next = 0;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    if (kernel.buffers[i].role == loops::BufferRole::local) continue;
+    emitter.bind_buffer(static_cast<loops::BufferId>(i), buffers[next].base, buffers[next].offset);
+    ++next;
+  }
+  bind_locals(emitter, kernel, scratch);
+}
+
 int64_t statements_run(const loops::Kernel& kernel) { return work_of(kernel.body); }
 
 int64_t piece_count(const loops::Kernel& kernel) { return cut(kernel).count; }
@@ -164,13 +174,7 @@ int64_t local_bytes(const loops::Kernel& kernel) {
 Result<void> emit_inline(machine::Builder& b, const loops::Kernel& kernel, const Machine& machine, std::span<const BufferAddress> buffers,
                          Reg scratch) {
   BlockEmitter emitter(kernel, b, machine);
-  size_t next = 0;
-  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-    if (kernel.buffers[i].role == loops::BufferRole::local) continue;
-    emitter.bind_buffer(static_cast<loops::BufferId>(i), buffers[next].base, buffers[next].offset);
-    ++next;
-  }
-  bind_locals(emitter, kernel, scratch);
+  bind_inline_buffers(emitter, kernel, buffers, scratch);
   emitter.emit(kernel.body);
   if (emitter.failure) return *emitter.failure;
   return {};
