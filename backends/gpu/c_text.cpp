@@ -149,6 +149,7 @@ std::string c_expression(const loops::Compute& c, ElementType t, ElementType res
     case ScalarOp::Lesser: return fmt::format("{} < {} ? {} : {}", a, b, a, b);
     case ScalarOp::Greater: return fmt::format("{} > {} ? {} : {}", a, b, a, b);
     case ScalarOp::Fma: return floating(t, "fma", fmt::format("{}, {}, {}", a, b, third));
+    case ScalarOp::Scale: return fmt::format("scaled({}, {})", a, b);
     case ScalarOp::Neg: return negated(t, a);
     case ScalarOp::Abs: return absolute(t, a);
     case ScalarOp::Sqrt: return floating(t, "sqrt", a);

@@ -82,6 +82,19 @@ __device__ inline double maximum(double a, double b) {
   if (a == b) return bit_cast<double>(bit_cast<unsigned long long>(a) & bit_cast<unsigned long long>(b));
   return a > b ? a : b;
 })"},
+    {"scaled", R"(
+// a * 2^n for a whole n in two steps, 2^floor(n/2) and 2^ceil(n/2), of which only the second rounds. The addition puts n as an
+// integer into the low bits.
+__device__ inline float scaled(float a, float n) {
+  unsigned int bits = bit_cast<unsigned int>(n + 0x1.8p23f), one = 0x3f800000u;
+  unsigned int half = bits << 22 & 0xff800000u, rest = (bits << 23) - half;
+  return a * bit_cast<float>(half + one) * bit_cast<float>(rest + one);
+}
+__device__ inline double scaled(double a, double n) {
+  unsigned long long bits = bit_cast<unsigned long long>(n + 0x1.8p52), one = 0x3ff0000000000000ull;
+  unsigned long long half = bits << 51 & 0xfff0000000000000ull, rest = (bits << 52) - half;
+  return a * bit_cast<double>(half + one) * bit_cast<double>(rest + one);
+})"},
     {"quotient", R"(
 // Toward zero; x / 0 is all ones, lowest / -1 is lowest.
 template <class T> __device__ T quotient(T a, T b) {

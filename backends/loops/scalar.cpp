@@ -173,6 +173,7 @@ bool roots_and_rounding(ScalarOp op, const Run<T>& r) {
       volatile T up = m + magic;
       return m < magic ? std::copysign(up - magic, x) : x;
     });
+  if (op == ScalarOp::Scale) return r.each2([](T x, T n) { return n == n ? std::scalbn(x, static_cast<int>(n)) : x + n; });
   if (op == ScalarOp::Fma) {
     for (size_t i = 0; i < r.n; ++i) r.out[i] = std::fma(r.a[i], r.b[i], r.c[i]);
     return true;

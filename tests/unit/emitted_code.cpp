@@ -176,6 +176,27 @@ TEST_CASE("emitted code: binary arithmetic of every type and width", "[emitted]"
   emulated_batch().run();
 }
 
+TEST_CASE("emitted code: majority and scale in every register form", "[emitted]") {
+  std::mt19937_64 random(1);
+  for_each_type([&](const Setup& s, VType t) {
+    for (int form = 0; form < 4; form++) {
+      check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg y, Reg z) {
+              return b.vmajority(t, x, y, z, form == 0 ? b.vector() : form == 1 ? x : form == 2 ? y : z);
+            }), t.element, t.element, random, 0);
+      if (t.element != ElementType::f32 && t.element != ElementType::f64) continue;
+      // Factors from 1 to 2 with all exponents that it takes.
+      double most = t.element == ElementType::f32 ? 250 : 2040;
+      check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg y, Reg) {
+              Reg digits = b.vand(t, x, b.vconst_bits(t, t.element == ElementType::f32 ? 0x7fffff : 0xfffffffffffff));
+              Reg a = b.vor(t, digits, b.vconst(t, 1));
+              Reg n = b.vmin_raw(t, b.vmax_raw(t, b.vround(t, machine::Round::floor, y), b.vconst(t, -most)), b.vconst(t, most));
+              return b.vscale(t, a, n, form == 0 ? b.vector() : form == 1 ? a : n);
+            }), t.element, t.element, random);
+    }
+  });
+  emulated_batch().run();
+}
+
 TEST_CASE("emitted code: unary arithmetic of every type and width", "[emitted]") {
   std::mt19937_64 random(2);
   for_each_type([&](const Setup& s, VType t) {

@@ -120,6 +120,7 @@ class MachineInterpreter {
       case Op::VOr: return a | b;
       case Op::VXor: return a ^ b;
       case Op::VAndNot: return ~a & b & all;
+      case Op::VMajority: return (a & b) | (c & (a | b));
       case Op::VNot: return ~a & all;
       case Op::VMulLow: return (a & 0xffffffff) * (b & 0xffffffff);
       case Op::VShl: return b >= static_cast<uint64_t>(bits) ? 0 : (a << b) & all;
@@ -144,6 +145,7 @@ class MachineInterpreter {
         case Op::VMul: return x * y;
         case Op::VDiv: return x / y;
         case Op::VSqrt: return std::sqrt(x);
+        case Op::VScale: return std::scalbn(x, static_cast<int>(y));
         case Op::VFma: return std::fma(x, y, z);
         case Op::VFms: return std::fma(x, y, -z);
         case Op::VFnma: return std::fma(-x, y, z);

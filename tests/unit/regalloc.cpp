@@ -241,7 +241,7 @@ Inst sample_inst(Function& f, Builder& b, Op op) {
     if (s == 'f') i.from = ElementType::s16;
     if (s == 'c') i.cond = Cond::lt;
   }
-  if (op == Op::VFma || op == Op::VFms || op == Op::VFnma || op == Op::VFnms || op == Op::VSqrt || op == Op::VRound || op == Op::VDiv) i.type = ElementType::f32;
+  if (op == Op::VFma || op == Op::VFms || op == Op::VFnma || op == Op::VFnms || op == Op::VScale || op == Op::VSqrt || op == Op::VRound || op == Op::VDiv) i.type = ElementType::f32;
   if (op == Op::VGather) i.from = ElementType::s32;
   if (op == Op::VPart) i.lanes = 4, i.imm = 1;
   (void)f;

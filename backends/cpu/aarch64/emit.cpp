@@ -314,7 +314,7 @@ void Emitter::emit(const Inst& i, size_t next_block) {
     case Op::MAny: case Op::MAll: return emit_mask_test(i);
     case Op::Spill: return emit_spill(i);
     case Op::Reload: return emit_reload(i);
-    case Op::VRem: case Op::VBlocks: break;  // `legalise` leaves none of the first; the second needs 32 bytes
+    case Op::VRem: case Op::VScale: case Op::VMajority: case Op::VBlocks: break;  // `legalise` leaves none; the last needs 32 bytes
   }
   HLOC_UNREACHABLE();
 }

@@ -50,6 +50,8 @@ bool expand(const Expansion& x) {
       return is_half_float(x.i.type) ? machine::through_f32(x), true : false;
     case Op::VCompare: return is_half_float(x.i.type) ? machine::compare_through_f32(x), true : false;
     case Op::VRem: return remainder(x), true;
+    case Op::VMajority: return machine::majority(x), true;
+    case Op::VScale: return machine::scale_in_two_steps(x), true;
     case Op::VConvert: case Op::VConvertRaw: return expand_conversion(x);
     case Op::Mov: case Op::Lea: case Op::AddressOf: case Op::Add: case Op::Sub: case Op::Mul: case Op::MulHigh: case Op::Div:
     case Op::Rem: case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::Sar: case Op::Neg: case Op::Not:

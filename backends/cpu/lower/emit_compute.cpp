@@ -81,6 +81,7 @@ void BlockEmitter::emit_float_or_integer(const loops::Compute& c) {
     case ScalarOp::Lesser: return result(b_.vmin_raw(t, x, y));
     case ScalarOp::Greater: return result(b_.vmax_raw(t, x, y));
     case ScalarOp::Fma: return result(b_.vfma(t, x, y, vector_of(c.args[2])));
+    case ScalarOp::Scale: return result(b_.vscale(t, x, y));
     case ScalarOp::Neg: return result(b_.vneg(t, x));
     case ScalarOp::Abs: return result(is_unsigned_integer(t.element) ? x : b_.vabs(t, x));
     case ScalarOp::Sqrt: return result(b_.vsqrt(t, x));

@@ -200,10 +200,10 @@ constexpr Use use(const Inst& i) {
     case Op::Select: return {.reads = {i.a, i.b, i.c, i.d}, .writes = {i.dst}};
     case Op::VAdd: case Op::VSub: case Op::VMul: case Op::VDiv: case Op::VMin: case Op::VMax: case Op::VMinRaw:
     case Op::VMaxRaw: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot: case Op::VZipLow:
-    case Op::VZipHigh: case Op::VTable: case Op::VMulLow:
+    case Op::VZipHigh: case Op::VTable: case Op::VMulLow: case Op::VScale:
     case Op::VCompare:
       return {.reads = {i.a, i.b, base, index}, .writes = {i.dst}};
-    case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms:
+    case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms: case Op::VMajority:
       return {.reads = {i.a, i.b, i.c, base, index}, .writes = {i.dst}};
     case Op::VSelect: return {.reads = {i.a, i.b, i.c}, .writes = {i.dst}};
     case Op::VLoadMasked: return {.reads = {i.c, base, index}, .writes = {i.dst}};

@@ -64,6 +64,30 @@ void compare_through_f32(const Expansion& x) {
   x.b.mconvert(x.type(), ElementType::f32, wide, i.dst);
 }
 
+// ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+// Where a and b differ, c decides.
+void majority(const Expansion& x) {
+  Builder& b = x.b;
+  VType t = x.type();
+  Reg differ = b.vxor(t, x.i.a, x.i.b);
+  b.vxor(t, x.i.a, b.vand(t, differ, b.vxor(t, x.i.a, x.i.c)), x.i.dst);
+}
+
+// a * 2^floor(n/2) * 2^ceil(n/2): only the second product rounds, so subnormal and almost infinite results come out right.
+// Adding 1.5 * 2^(mantissa bits) puts the integer n into the low bits; those, shifted, are the exponent fields: one place short
+// of its field n is halved, and what stands below is cut off.
+void scale_in_two_steps(const Expansion& x) {
+  Builder& b = x.b;
+  bool single = x.i.type == f32;
+  int mantissa = single ? 23 : 52;
+  VType t = x.type(), word = x.with(single ? u32 : u64);
+  Reg n = b.vadd(t, x.i.b, b.vconst(t, single ? 0x1.8p23 : 0x1.8p52));
+  Reg half = b.vand(word, b.vshl(word, n, mantissa - 1), b.vconst_bits(word, ~uint64_t{0} << mantissa));
+  Reg rest = b.vsub(word, b.vshl(word, n, mantissa), half), one = b.vconst(t, 1);
+  b.vmul(t, b.vmul(t, x.i.a, b.vadd(word, half, one)), b.vadd(word, rest, one), x.i.dst);
+}
+
 // ---- conversions -----------------------------------------------------------------------------------------------------
 
 // `to` from `through` from the source.

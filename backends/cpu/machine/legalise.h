@@ -34,6 +34,10 @@ void split(const Expansion& x);
 void through_f32(const Expansion& x);
 void compare_through_f32(const Expansion& x);
 
+// VMajority of and, or, xor; VScale by two factors.
+void majority(const Expansion& x);
+void scale_in_two_steps(const Expansion& x);
+
 // Conversions: to `x`'s type from `through` from the source; f32 and f64 to floats of 16 bits; 64-bit integers to floats
 // narrower than f64. All round once, to nearest even.
 bool by_way_of(const Expansion& x, ElementType through);

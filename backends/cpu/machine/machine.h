@@ -174,6 +174,8 @@ class Builder {
   Reg vneg(VType t, Reg a, Reg dst = {}) { return v1(Op::VNeg, t, a, dst); }
   Reg vabs(VType t, Reg a, Reg dst = {}) { return v1(Op::VAbs, t, a, dst); }
   Reg vround(VType t, Round r, Reg a, Reg dst = {});
+  // f32, f64: a * 2^b, rounded once, for a whole b within twice the type's exponents and an a whose own is near 0 (or a NaN).
+  Reg vscale(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VScale, t, a, b, dst); }
   // f32, f64, one rounding: fma a*b+c, fms a*b-c, fnma -(a*b)+c, fnms -(a*b)-c.
   Reg vfma(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VFma, t, a, b, c, dst); }
   Reg vfms(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VFms, t, a, b, c, dst); }
@@ -186,6 +188,7 @@ class Builder {
   Reg vand(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VAnd, t, a, b, dst); }
   Reg vor(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VOr, t, a, b, dst); }
   Reg vxor(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VXor, t, a, b, dst); }
+  Reg vmajority(VType t, Reg a, Reg b, Reg c, Reg dst = {}) { return v3(Op::VMajority, t, a, b, c, dst); }  // bits on in two or three
   Reg vnot(VType t, Reg a, Reg dst = {}) { return v1(Op::VNot, t, a, dst); }
   Reg vshl(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VShl, t, a, b, dst); }
   Reg vshr(VType t, Reg a, Reg b, Reg dst = {}) { return v2(Op::VShr, t, a, b, dst); }

@@ -27,7 +27,7 @@ Admits admitted(Op op) {
     case Op::Load: case Op::Store: return Admits::loads;
     case Op::VMov: case Op::VConst: case Op::VData: case Op::VLoad: case Op::VLoadBroadcast: case Op::VLoadMasked:
     case Op::VStore: case Op::VStoreMasked: case Op::VStoreStream: case Op::VBroadcast: case Op::VSplat:
-    case Op::VExtract: case Op::VInsert: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot: case Op::VNot:
+    case Op::VExtract: case Op::VInsert: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot: case Op::VMajority: case Op::VNot:
     case Op::VConvert: case Op::VConvertRaw: case Op::VCompare: case Op::VSelect: case Op::VPart: case Op::VConcat:
     case Op::VPermute: case Op::VZipLow: case Op::VZipHigh: case Op::VBlocks: case Op::MMov: case Op::MConst:
     case Op::MTail: case Op::MAnd: case Op::MOr: case Op::MXor: case Op::MAndNot: case Op::MNot: case Op::MConvert:
@@ -39,7 +39,7 @@ Admits admitted(Op op) {
       return Admits::integers;
     case Op::VMulLow: return Admits::u64_only;
     case Op::VTable: return Admits::bytes;
-    case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms: return Admits::fma;
+    case Op::VScale: case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms: return Admits::fma;
     case Op::VSqrt: case Op::VRound: return Admits::floats;
   }
   HLOC_UNREACHABLE();

@@ -238,6 +238,8 @@ void Emitter::emit(const Inst& i, size_t next_block) {
     case Op::VDiv: return three_float(i, &Emitter::vdivps, &Emitter::vdivpd, &Emitter::vdivss, &Emitter::vdivsd);
     case Op::VMin: case Op::VMax: case Op::VMinRaw: case Op::VMaxRaw: return emit_min_max(i);
     case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms: return emit_fma(i);
+    case Op::VScale: return three_float(i, &Emitter::vscalefps, &Emitter::vscalefpd, &Emitter::vscalefss, &Emitter::vscalefsd);
+    case Op::VMajority: return emit_majority(i);
     case Op::VSqrt: return emit_sqrt(i);
     case Op::VAbs: return emit_abs(i);
     case Op::VRound: return emit_round(i);

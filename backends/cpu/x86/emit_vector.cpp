@@ -199,6 +199,17 @@ void Emitter::emit_fma(const Inst& i) {
   (this->*r.form231[form])(d, a, b_operand(i));
 }
 
+// All three are alike, so the one that the result replaces comes first.
+void Emitter::emit_majority(const Inst& i) {
+  constexpr uint8_t two_or_three = 0xe8;
+  Reg sources[] = {i.a, i.b, i.c};
+  for (int s : {1, 2})
+    if (phys(sources[s]) == phys(i.dst)) std::swap(sources[0], sources[s]);
+  Xmm d = v(i.dst, i);
+  move(d, v(sources[0], i));
+  vpternlogd(d, v(sources[1], i), v(sources[2], i), two_or_three);
+}
+
 void Emitter::emit_sqrt(const Inst& i) {
   Xmm d = v(i.dst, i), a = v(i.a, i);
   bool single = i.type == ElementType::f32;

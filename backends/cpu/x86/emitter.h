@@ -115,6 +115,7 @@ class Emitter : public Xbyak::CodeGenerator {
   void emit_gather(const Inst& i);
   void emit_arithmetic(const Inst& i);
   void emit_min_max(const Inst& i);
+  void emit_majority(const Inst& i);
   void emit_integer_min_max(const Inst& i, bool max);
   void emit_fma(const Inst& i);
   void emit_sqrt(const Inst& i);

@@ -67,6 +67,8 @@ bool expand(const Expansion& x) {
     case Op::VMin: case Op::VMax: case Op::VMinRaw: case Op::VMaxRaw: case Op::VNeg: case Op::VAbs: case Op::VAdd:
     case Op::VSub: case Op::VMul: case Op::VDiv: case Op::VSqrt: case Op::VRound: case Op::VNot:
       return is_float(x.i.type) ? expand_float(x) : expand_integer(x);
+    case Op::VMajority: return !x.features.v4 && (machine::majority(x), true);
+    case Op::VScale: return !x.features.v4 && (machine::scale_in_two_steps(x), true);
     case Op::VRem: case Op::VLeadingZeros: case Op::VPopCount: return expand_integer(x);
     case Op::VShl: case Op::VShr: case Op::VSar: return expand_shift(x);
     case Op::VCompare: return expand_compare(x);

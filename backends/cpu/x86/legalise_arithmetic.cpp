@@ -22,7 +22,8 @@ namespace {
 uint64_t sign_bit(int width) { return uint64_t{1} << (8 * width - 1); }
 
 // min = minps(a, b) | minps(b, a): the two differ only for zeros of both signs (one is -0: so is the result) and for NaN
-// (all exponent bits stay on). max takes the sign bit off again when the two differ by it: (m | d) - d for d = m ^ n.
+// (all exponent bits stay on). max needs the signs' `and`: the majority of each bit and a constant with all but the sign on
+// or, where that takes more instructions, (m | d) - d for d = m ^ n.
 void ieee_min_max(const Expansion& x) {
   VType t = x.type();
   Builder& b = x.b;
@@ -31,6 +32,10 @@ void ieee_min_max(const Expansion& x) {
     return;
   }
   Reg m = b.vmax_raw(t, x.i.a, x.i.b), n = b.vmax_raw(t, x.i.b, x.i.a);
+  if (x.features.v4) {
+    b.vmajority(t, m, n, b.vconst_bits(t, sign_bit(x.width()) - 1), x.i.dst);
+    return;
+  }
   Reg difference = b.vxor(t, m, n);
   b.vsub(t, b.vor(t, m, difference), difference, x.i.dst);
 }

@@ -36,7 +36,7 @@ constexpr ExpFacts exp_f64{0x1.8p52, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56
 const ExpFacts& exp_facts(Expr x) { return x.is(ElementType::f32) ? exp_f32 : exp_f64; }
 
 struct ExpReduced {
-  Expr bits;  // an integer of the float's width; n in its low bits
+  Expr n, bits;  // bits: an integer of the float's width; n in its low bits
   Expr r, lost;  // lost: what rounding took from r
 };
 
@@ -51,17 +51,7 @@ ExpReduced exp_reduced(Expr x) {
   Expr t = fma_of(x, log2_e, x.like(f.magic));
   Expr n = t - f.magic;
   Expr near = fma_of(n, -f.ln2_hi, x), r = fma_of(n, -f.ln2_lo, near);
-  return {t.bits(bits_type(x.type())), r, fma_of(n, -f.ln2_lo, near - r)};
-}
-
-// y * 2^n in two steps, so that subnormal and almost infinite results come out right. The exponent fields of 2^floor(n/2) and
-// 2^ceil(n/2) come from n's bits by shifting: one place short of its field n is halved, and what stands below is cut off.
-Expr scaled(Expr y, const ExpReduced& e) {
-  int shift = mantissa_bits_of(y.type());
-  Expr one = y.like(1).bits(e.bits.type());
-  Expr half = (e.bits << (shift - 1)) & field_mask(e.bits, shift);
-  Expr rest = (e.bits << shift) - half;
-  return y * (half + one).bits(y.type()) * (rest + one).bits(y.type());
+  return {n, t.bits(bits_type(x.type())), r, fma_of(n, -f.ln2_lo, near - r)};
 }
 
 // e^r
@@ -83,7 +73,7 @@ DoubleDouble expm1_core(Expr x) {
 Expr exp_expr(Expr x) {
   const ExpFacts& f = exp_facts(x);
   ExpReduced e = exp_reduced(clamped_for_exp(x, f.lowest, f.highest));
-  return scaled(exp_of_reduced(e), e);
+  return scale_of(exp_of_reduced(e), e.n);
 }
 
 Expr exp_of_two_parts(const DoubleDouble& x) {
@@ -91,7 +81,7 @@ Expr exp_of_two_parts(const DoubleDouble& x) {
   // e^(r + lo) = e^r + lo e^r to lo^2, and |lo| is below 2^-43.
   Expr tail = e.r * e.r * polynomial(e.r, exp_f64.q);
   Expr low = fma_of(x.lo, e.r + tail, x.lo);
-  return scaled((e.r + (tail + low)) + 1.0, e);
+  return scale_of((e.r + (tail + low)) + 1.0, e.n);
 }
 
 Expr expm1_expr(Expr x) {
@@ -107,7 +97,7 @@ Expr logistic_expr(Expr x) {
   Expr a = -abs_of(x);
   ExpReduced reduced = exp_reduced(select(a < f.lowest, f.lowest, a));
   Expr rest = reduced.r * fma_of(reduced.r, polynomial(reduced.r, f.q), 1.0), near = rest + 1.0;
-  Expr e = scaled(near, reduced), y = select(x < 0, e, 1.0) / (e + 1.0);
+  Expr e = scale_of(near, reduced.n), y = select(x < 0, e, 1.0) / (e + 1.0);
   Expr lost = (reduced.lost + (rest - (near - 1.0))) * y * (1.0 - y);
   return select(x < 0, e + fma_of(-e, y, lost), y);
 }

@@ -59,6 +59,7 @@ inline Expr abs_of(Expr a) { return unary_expr(ScalarOp::Abs, a); }
 inline Expr sqrt_of(Expr a) { return unary_expr(ScalarOp::Sqrt, a); }
 inline Expr trunc_of(Expr a) { return unary_expr(ScalarOp::Trunc, a); }
 inline Expr round_even_of(Expr a) { return unary_expr(ScalarOp::RoundEven, a); }
+inline Expr scale_of(Expr a, Expr b) { return binary_expr(ScalarOp::Scale, a, b); }  // a * 2^b, b whole
 inline Expr fma_of(Expr a, Expr b, Expr c) { return {a.builder, a.builder->make(ScalarOp::Fma, {a.id, b.id, c.id})}; }
 inline Expr fma_of(Expr a, double b, Expr c) { return fma_of(a, a.like(b), c); }
 inline Expr fma_of(Expr a, Expr b, double c) { return fma_of(a, b, a.like(c)); }
