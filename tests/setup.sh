@@ -17,6 +17,7 @@ command -v python3 >/dev/null || need+=(python3)
 [ -e /usr/include/CLI/CLI.hpp ] || need+=(libcli11-dev)
 [ -e /usr/include/nlohmann/json.hpp ] || need+=(nlohmann-json3-dev)
 [ -e /usr/include/zlib.h ] || need+=(zlib1g-dev)
+[ -e /usr/include/asmjit/arm/a64assembler.h ] || need+=(libasmjit-dev)
 command -v aarch64-linux-gnu-as >/dev/null || need+=(binutils-aarch64-linux-gnu)
 command -v qemu-aarch64 >/dev/null || need+=(qemu-user)
 if [ ${#need[@]} -gt 0 ]; then

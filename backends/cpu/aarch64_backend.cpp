@@ -8,6 +8,7 @@
 #include "backends/cpu/aarch64/system_call.h"
 #include "backends/cpu/aot/emulated.h"
 #include "backends/cpu/generate.h"
+#include "backends/cpu/jit.h"
 #include "backends/loops/lower.h"
 #include "ir/op.h"
 #include "ir/support/source.h"
@@ -17,7 +18,13 @@ namespace {
 
 constexpr aot::Emulator emulator{"qemu-aarch64", "qemu-user"};
 
-std::vector<TargetEntry> aarch64_targets() { return {{"aarch64", "64-bit Arm with NEON (ARMv8-A); run by qemu-aarch64 on other machines"}}; }
+constexpr bool is_at_home = machine::host_isa == machine::Isa::aarch64;
+
+std::vector<TargetEntry> aarch64_targets() {
+  std::vector<TargetEntry> out{{"aarch64", "64-bit Arm with NEON (ARMv8-A); run by qemu-aarch64 on other machines"}};
+  if (is_at_home) out.insert(out.begin(), {"native", "64-bit Arm with what this machine's CPU has"});
+  return out;
+}
 
 Result<ir::Target> aarch64_facts(std::string_view target) {
   ir::Target facts;
@@ -25,6 +32,10 @@ Result<ir::Target> aarch64_facts(std::string_view target) {
   facts.vector_bytes = aarch64::vector_bytes;
   facts.vector_registers = aarch64::vector_registers;
   facts.exchanges_buffers = true;
+  if (target == "native") {
+    facts.name = "native (aarch64)";
+    cpu::take_caches_of_this_machine(facts);
+  }
   facts.supports = loops::supports;
   return facts;
 }
@@ -52,7 +63,7 @@ std::vector<int64_t> sizes_of(const plan::Program& plan, const std::vector<plan:
 }
 
 // The code with a start function around it, as a program for the emulator.
-Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
+Result<std::unique_ptr<Executable>> compile_for_emulator(const Job& job) {
   if (auto found = aot::find_emulator(emulator); !found) return found.error();
   auto program = cpu::compile_program(*job.plan, machine_for_aarch64(*job.target), "hloc_entry");
   if (!program) return program.error();
@@ -72,6 +83,10 @@ Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
   auto executable = aot::write_executable(std::move(*code), aot::Standalone::start_symbol, standalone.memory());
   if (!executable) return executable.error();
   return aot::make_emulated(std::move(sizes), *executable, emulator, code_bytes);
+}
+
+Result<std::unique_ptr<Executable>> compile_aarch64(const Job& job) {
+  return is_at_home ? cpu::compile_in_process(job, aarch64_code) : compile_for_emulator(job);
 }
 
 Result<ObjectFile> object_aarch64(const Job& job, std::string_view symbol) { return cpu::object_file(job, aarch64_code, symbol); }

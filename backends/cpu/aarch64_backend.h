@@ -1,4 +1,4 @@
-// AArch64 as a backend: the target aarch64.
+// AArch64 as a backend: the target aarch64, and native where this is one.
 #pragma once
 
 #include "backends/registry.h"

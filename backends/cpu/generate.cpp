@@ -1,10 +1,21 @@
 #include "backends/cpu/generate.h"
 
+#include <unistd.h>
+
 #include "backends/cpu/aot/elf.h"
 #include "backends/cpu/aot/header.h"
 #include "backends/cpu/steps.h"
 
 namespace hloc::cpu {
+
+void take_caches_of_this_machine(ir::Target& facts) {
+  auto take = [](int64_t& bytes, int name) {
+    if (int64_t found = ::sysconf(name); found > 0) bytes = found;
+  };
+  take(facts.l1_bytes, _SC_LEVEL1_DCACHE_SIZE);
+  take(facts.l2_bytes, _SC_LEVEL2_CACHE_SIZE);
+  take(facts.l3_bytes, _SC_LEVEL3_CACHE_SIZE);
+}
 
 Machine machine_of(const ir::Target& target) {
   Machine m;

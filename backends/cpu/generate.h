@@ -15,6 +15,10 @@ struct CodeGenerator {
   std::string_view abi;  // how C calls the entry: "System V ABI"
 };
 
+// Puts in the sizes of this machine's caches, where the system knows them. Only for `native`: object files for a named target
+// must not depend on the machine that made them.
+void take_caches_of_this_machine(ir::Target& facts);
+
 // The target's facts for code generation; what facts do not say is the CPU's own.
 Machine machine_of(const ir::Target& target);
 

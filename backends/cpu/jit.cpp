@@ -120,13 +120,14 @@ class JitExecutable final : public backends::Executable {
 
 }  // namespace
 
-Result<std::unique_ptr<backends::Executable>> make_executable(std::shared_ptr<const plan::Program> plan, DrivenProgram program,
-                                                              const machine::ObjectCode& code) {
-  auto memory = machine::load(code);
+Result<std::unique_ptr<backends::Executable>> compile_in_process(const backends::Job& job, const CodeGenerator& cpu) {
+  auto assembled = assemble_plan(*job.plan, *job.target, cpu, "hloc_entry");
+  if (!assembled) return assembled.error();
+  auto memory = machine::load(assembled->code);
   if (!memory) return memory.error();
-  auto bytes = static_cast<int64_t>(code.text.size() + code.rodata.size());
+  auto bytes = static_cast<int64_t>(assembled->code.text.size() + assembled->code.rodata.size());
   return std::unique_ptr<backends::Executable>(
-      std::make_unique<JitExecutable>(std::move(plan), std::move(program), std::move(*memory), bytes));
+      std::make_unique<JitExecutable>(job.plan, std::move(assembled->program), std::move(*memory), bytes));
 }
 
 }  // namespace hloc::cpu

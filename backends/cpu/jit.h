@@ -3,13 +3,12 @@
 
 #include <memory>
 
-#include "backends/cpu/driver.h"
-#include "backends/cpu/machine/object.h"
+#include "backends/cpu/generate.h"
 #include "backends/registry.h"
 
 namespace hloc::cpu {
 
-Result<std::unique_ptr<backends::Executable>> make_executable(std::shared_ptr<const plan::Program> plan, DrivenProgram program,
-                                                              const machine::ObjectCode& code);
+// The job's plan compiled by `cpu`, whose code must be what this process runs (machine::host_isa).
+Result<std::unique_ptr<backends::Executable>> compile_in_process(const backends::Job& job, const CodeGenerator& cpu);
 
 }  // namespace hloc::cpu

@@ -1,7 +1,6 @@
 #include "backends/cpu/x86_backend.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "backends/cpu/generate.h"
 #include "backends/cpu/jit.h"
@@ -13,17 +12,12 @@ namespace hloc::backends {
 namespace {
 
 std::vector<TargetEntry> x86_targets() {
-  return {{"native", "x86-64 with what this machine's CPU has"},
-          {"x86-64-v3", "x86-64 with AVX2, FMA, BMI2 (2013 and later)"},
-          {"x86-64-v4", "x86-64 with AVX-512 F, BW, CD, DQ, VL"}};
+  std::vector<TargetEntry> out{{"x86-64-v3", "x86-64 with AVX2, FMA, BMI2 (2013 and later)"},
+                               {"x86-64-v4", "x86-64 with AVX-512 F, BW, CD, DQ, VL"}};
+  if (machine::host_isa == machine::Isa::x86_64) out.insert(out.begin(), {"native", "x86-64 with what this machine's CPU has"});
+  return out;
 }
 
-int64_t cache_bytes(int name, int64_t otherwise) {
-  int64_t bytes = ::sysconf(name);
-  return bytes > 0 ? bytes : otherwise;
-}
-
-// Object files for a named target must not depend on the machine that made them, so only `native` asks it.
 Result<ir::Target> x86_facts(std::string_view target) {
   auto features = x86::features_of(target);
   if (!features) return features.error();
@@ -33,9 +27,7 @@ Result<ir::Target> x86_facts(std::string_view target) {
   facts.vector_registers = features->v4 ? 32 : 16;
   if (target == "native") {
     facts.name = features->v4 ? "native (x86-64-v4)" : "native (x86-64-v3)";
-    facts.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, facts.l1_bytes);
-    facts.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, facts.l2_bytes);
-    facts.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, facts.l3_bytes);
+    cpu::take_caches_of_this_machine(facts);
   }
   facts.exchanges_buffers = true;
   facts.supports = loops::supports;
@@ -67,9 +59,7 @@ Result<std::unique_ptr<Executable>> compile_x86(const Job& job) {
   if (!x86::can_run(features_for(*job.target)))
     return error(ErrorKind::target, fmt::format("this machine's CPU can't run code for {}; compile an object file instead, or take "
                                                 "--target native", job.target->name));
-  auto assembled = cpu::assemble_plan(*job.plan, *job.target, x86_code, "hloc_entry");
-  if (!assembled) return assembled.error();
-  return cpu::make_executable(job.plan, std::move(assembled->program), assembled->code);
+  return cpu::compile_in_process(job, x86_code);
 }
 
 Result<ObjectFile> object_x86(const Job& job, std::string_view symbol) { return cpu::object_file(job, x86_code, symbol); }

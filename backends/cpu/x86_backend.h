@@ -1,4 +1,4 @@
-// x86-64 as a backend: targets native, x86-64-v3 and x86-64-v4.
+// x86-64 as a backend: targets x86-64-v3, x86-64-v4, and native where this is one.
 #pragma once
 
 #include "backends/registry.h"

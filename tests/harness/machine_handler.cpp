@@ -31,7 +31,7 @@ std::optional<Diagnostic> assemble_for(std::vector<machine::Function> functions,
   auto code = other_machine ? aarch64::assemble(std::move(functions), options) : x86::assemble(std::move(functions), *x86::features_of(target), options);
   if (!code) return code.error();
   if (machine::assembly_listing(*code).empty()) return error(ErrorKind::bug, "the listing is empty");
-  if (!other_machine) {
+  if (code->isa == machine::host_isa) {
     auto loaded = load(*code, [&](std::string_view) -> const void* { return &code; });  // loaded, never run
     if (!loaded) return loaded.error();
   }

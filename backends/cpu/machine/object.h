@@ -4,10 +4,12 @@
 // fields of `text` hold distances to other things, or parts of their addresses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +20,16 @@
 namespace hloc::machine {
 
 enum class Isa : uint8_t { x86_64, aarch64 };
+
+// What this process itself runs; none where hloc writes no code for it.
+constexpr std::optional<Isa> host_isa =
+#if defined(__x86_64__)
+    Isa::x86_64;
+#elif defined(__aarch64__)
+    Isa::aarch64;
+#else
+    std::nullopt;
+#endif
 
 struct FunctionSymbol {
   std::string name;
@@ -47,6 +59,17 @@ struct Relocation {
 // Puts the field's value in for the object placed at an address: `place` is the field's, `target` includes the addend. False
 // if it does not reach that far.
 bool apply_relocation(Isa isa, Relocation::Kind kind, std::byte* field, uint64_t place, uint64_t target);
+
+// How far from its field, in bytes either way, what a relocation names may lie at most; low12 has no bound of its own.
+int64_t reach_of(Isa isa, Relocation::Kind kind);
+
+// Turns the instruction that computes an address (by `address`, or by `page` and `low12`) into one of the same length that
+// loads it from memory, so that the field then names the 8 bytes that hold it.
+void load_instead(Isa isa, Relocation::Kind kind, std::byte* field);
+
+// Code of 8 bytes that jumps to the address in the 8 bytes after it.
+constexpr size_t jump_bytes = 8;
+std::array<std::byte, jump_bytes> far_jump(Isa isa);
 
 // What ELF calls the relocation of a field whose bytes are `word`.
 struct RelocationName {
@@ -102,7 +125,8 @@ class CodeMemory {
   std::vector<FunctionSymbol> functions_;
 };
 
-// Places the object into this process. `resolve` gives the addresses of externals (null: an error of kind `bug`).
+// Places the object, whose instructions must be this process's (host_isa), into it. `resolve` gives the addresses of
+// externals (null: an error of kind `bug`).
 Result<CodeMemory> load(const ObjectCode& code, const std::function<const void*(std::string_view)>& resolve = {});
 
 }  // namespace hloc::machine

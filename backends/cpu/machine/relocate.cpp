@@ -46,6 +46,34 @@ RelocationName elf_relocation(Isa isa, Relocation::Kind kind, uint32_t word) {
   HLOC_UNREACHABLE();
 }
 
+int64_t reach_of(Isa isa, Relocation::Kind kind) {
+  if (isa == Isa::x86_64) return INT32_MAX - 256;  // addends are small
+  return kind == Relocation::Kind::call ? (int64_t{1} << 27) - 4 : (int64_t{1} << 32) - 8192;  // page: of whole pages
+}
+
+void load_instead(Isa isa, Relocation::Kind kind, std::byte* field) {
+  if (isa == Isa::x86_64) {
+    HLOC_CHECK(field[-2] == std::byte{0x8d}, "only lea takes a far address");  // the opcode stands before the ModRM byte
+    field[-2] = std::byte{0x8b};                                               // mov
+    return;
+  }
+  if (kind == Relocation::Kind::page) return;  // adrp does for both
+  uint32_t word;
+  std::memcpy(&word, field, 4);
+  HLOC_CHECK((word & 0xffc00000) == 0x91000000, "only adrp and add take a far address");
+  word = 0xf9400000 | (word & 0x3ff);  // ldr of the same registers
+  std::memcpy(field, &word, 4);
+}
+
+std::array<std::byte, jump_bytes> far_jump(Isa isa) {
+  if (isa == Isa::x86_64)  // jmp [rip + 2], padded
+    return {std::byte{0xff}, std::byte{0x25}, std::byte{2}, {}, {}, {}, std::byte{0xcc}, std::byte{0xcc}};
+  constexpr uint32_t words[] = {0x58000050, 0xd61f0200};  // ldr x16, 8 bytes on; br x16
+  std::array<std::byte, jump_bytes> out;
+  std::memcpy(out.data(), words, sizeof words);
+  return out;
+}
+
 bool apply_relocation(Isa isa, Relocation::Kind kind, std::byte* field, uint64_t place, uint64_t target) {
   uint32_t word;
   std::memcpy(&word, field, 4);

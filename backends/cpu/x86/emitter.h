@@ -10,6 +10,8 @@
 // register of its own was expanded by `legalise` before.
 #pragma once
 
+// xbyak reads off the compiler what it writes code for; it is 64-bit code on every host.
+#define XBYAK64
 #include <xbyak/xbyak.h>
 
 #include <string>

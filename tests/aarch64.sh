@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# hloc itself on AArch64: builds it with Debian's cross compiler into build-aarch64/ and runs its tests under qemu-aarch64.
+# Not part of run.sh: a build and a run of it take some minutes. Needs arm64 as a foreign architecture (`dpkg
+# --add-architecture arm64`). Exit code 3 where a tool is missing, 0 when nothing failed.
+#
+# Left out are the tests that compile and link with this machine's gcc (tests/cli/object.sh, install.sh), and what runs GPU
+# source: the emulated hloc would load what g++ makes for this machine.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+need=()
+command -v aarch64-linux-gnu-g++ >/dev/null || need+=(g++-aarch64-linux-gnu)
+command -v qemu-aarch64 >/dev/null || need+=(qemu-user)
+[ -e /usr/lib/aarch64-linux-gnu/libz.so ] || need+=(zlib1g-dev:arm64)
+[ -e /usr/lib/aarch64-linux-gnu/pkgconfig/fmt.pc ] || need+=(libfmt-dev:arm64)
+[ -e /usr/lib/aarch64-linux-gnu/libstdc++.so.6 ] || need+=(libstdc++6:arm64)
+if [ ${#need[@]} -gt 0 ]; then
+  echo "missing for an AArch64 build: ${need[*]} (Debian: dpkg --add-architecture arm64, apt update, apt install them)"
+  exit 3
+fi
+
+export BUILD=build-aarch64 MESON_ARGS="--cross-file tests/aarch64.cross"
+tests/setup.sh || { echo "0 passed, 1 failed"; exit 1; }
+shared=${HLOC_SHARED:-../shared}
+passed=0 failed=0
+
+# Runs a program of the build, shows its last lines, adds what its last "N passed, N failed" line counts.
+count() {
+  local name=$1 log line p f
+  shift
+  log=$(mktemp)
+  qemu-aarch64 "$@" >"$log" 2>&1
+  local status=$?
+  line=$(grep -oE '[0-9]+ passed, [0-9]+ failed' "$log" | tail -1)
+  p=$(echo "$line" | cut -d' ' -f1) f=$(echo "$line" | cut -d' ' -f3)
+  p=${p:-0} f=${f:-0}
+  if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+  [ "$f" -eq 0 ] || cat "$log"
+  echo "== $name: $p passed, $f failed"
+  passed=$((passed + p)) failed=$((failed + f))
+  rm -f "$log"
+}
+
+folders=()
+for folder in text errors verify ops rules passes plan loops machine; do folders+=("tests/$folder"); done
+count text $BUILD/tests/text_tests "${folders[@]}"
+count "random modules" $BUILD/tests/fuzz/fuzz_modules --target native --seconds 60 --inputs 200
+cases=()
+for c in add_mul activations broadcasts softmax layernorm gelu_mlp matmul_64 matmul_odd_sizes batched_matmul argsort while_collatz; do
+  [ -d "$shared/cases/basics/$c" ] && cases+=("$shared/cases/basics/$c")
+done
+[ ${#cases[@]} -eq 0 ] || count "native without fallback" $BUILD/src/hloc check --no-fallback --form hlo "${cases[@]}"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
