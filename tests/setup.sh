@@ -20,6 +20,7 @@ command -v python3 >/dev/null || need+=(python3)
 [ -e /usr/include/asmjit/arm/a64assembler.h ] || need+=(libasmjit-dev)
 command -v aarch64-linux-gnu-as >/dev/null || need+=(binutils-aarch64-linux-gnu)
 command -v qemu-aarch64 >/dev/null || need+=(qemu-user)
+[ "$(uname -m)" != x86_64 ] || compgen -G "/usr/lib/x86_64-linux-gnu/libamd_comgr.so.*" >/dev/null || need+=(libamd-comgr2)
 if [ ${#need[@]} -gt 0 ]; then
   echo "installing: ${need[*]}"
   as_root=()

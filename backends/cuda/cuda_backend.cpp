@@ -1,11 +1,8 @@
 #include "backends/cuda/cuda_backend.h"
 
-#include <fmt/format.h>
-
 #include "backends/cuda/dialect.h"
 #include "backends/cuda/nvrtc.h"
 #include "backends/gpu/device.h"
-#include "ir/support/source.h"
 
 namespace hloc::backends {
 namespace {
@@ -42,13 +39,11 @@ Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
 Result<std::string> emit_cuda_source(const Job& job) { return gpu::source_text(job, cuda::dialect); }
 
 Result<cuda::DeviceCode> device_code(const Job& job) {
-  constexpr std::string_view family = "cuda:";
-  std::string_view architecture = std::string_view(job.target->name).substr(family.size());
-  if (job.target->name == emulated_cuda)
-    return error(ErrorKind::usage, "code is made for a device: name one, such as --target cuda:sm_80 (see `hloc targets`)");
+  auto architecture = gpu::device_of(job, "cuda:sm_80");
+  if (!architecture) return architecture.error();
   auto source = emit_cuda_source(job);
   if (!source) return source.error();
-  return cuda::compile_source(*source, architecture);
+  return cuda::compile_source(*source, *architecture);
 }
 
 Result<std::string> emit_ptx(const Job& job) {

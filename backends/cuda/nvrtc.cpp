@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "backends/gpu/library.h"
 #include "ir/support/source.h"
 
 namespace hloc::cuda {
 namespace {
 
 constexpr const char* nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
-constexpr const char* nvrtc_folders[] = {"", "/lib64", "/lib"};  // below HLOC_CUDA_PATH
 
 using NvrtcProgram = void*;
 
@@ -32,41 +31,24 @@ struct Nvrtc {
   int (*architectures)(int*);
 };
 
-void* open_nvrtc() {
-  const char* given = std::getenv("HLOC_CUDA_PATH");
-  for (const char* name : nvrtc_names) {
-    if (given && *given)
-      for (const char* folder : nvrtc_folders)
-        if (void* library = ::dlopen(fmt::format("{}{}/{}", given, folder, name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
-// Never unloaded: the loader keeps one copy for all calls, and a second load costs nothing.
 Result<Nvrtc> load_nvrtc() {
-  void* library = open_nvrtc();
-  if (!library)
-    return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; install it (package "
-                                    "nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in HLOC_CUDA_PATH");
+  gpu::Library library(nvrtc_names, "HLOC_CUDA_PATH");
+  if (!library.is_open())
+    return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; install it "
+                                    "(package nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in HLOC_CUDA_PATH");
   Nvrtc out;
-  bool all = true;
-  auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-    all &= function != nullptr;
-  };
-  find(out.create, "nvrtcCreateProgram");
-  find(out.compile, "nvrtcCompileProgram");
-  find(out.log_size, "nvrtcGetProgramLogSize");
-  find(out.log, "nvrtcGetProgramLog");
-  find(out.ptx_size, "nvrtcGetPTXSize");
-  find(out.ptx, "nvrtcGetPTX");
-  find(out.cubin_size, "nvrtcGetCUBINSize");
-  find(out.cubin, "nvrtcGetCUBIN");
-  find(out.destroy, "nvrtcDestroyProgram");
-  find(out.architecture_count, "nvrtcGetNumSupportedArchs");
-  find(out.architectures, "nvrtcGetSupportedArchs");
-  if (!all) return error(ErrorKind::target, "the NVRTC that was found is too old: version 11.2 or newer is needed");
+  library.find(out.create, "nvrtcCreateProgram");
+  library.find(out.compile, "nvrtcCompileProgram");
+  library.find(out.log_size, "nvrtcGetProgramLogSize");
+  library.find(out.log, "nvrtcGetProgramLog");
+  library.find(out.ptx_size, "nvrtcGetPTXSize");
+  library.find(out.ptx, "nvrtcGetPTX");
+  library.find(out.cubin_size, "nvrtcGetCUBINSize");
+  library.find(out.cubin, "nvrtcGetCUBIN");
+  library.find(out.destroy, "nvrtcDestroyProgram");
+  library.find(out.architecture_count, "nvrtcGetNumSupportedArchs");
+  library.find(out.architectures, "nvrtcGetSupportedArchs");
+  if (!library.has_all()) return error(ErrorKind::target, "the NVRTC that was found is too old: version 11.2 or newer is needed");
   return out;
 }
 

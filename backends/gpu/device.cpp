@@ -31,6 +31,13 @@ Result<std::string> loops_text(const backends::Job& job) {
   return out;
 }
 
+Result<std::string_view> device_of(const backends::Job& job, std::string_view example) {
+  std::string_view name = job.target->name;
+  std::string_view device = name.substr(name.find(':') + 1);
+  if (device == "host") return error(ErrorKind::usage, fmt::format("code is made for a device: name one, such as --target {} (see `hloc targets`)", example));
+  return device;
+}
+
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect) {
   auto program = gpu_program(job.plan);
   if (!program) return program.error();

@@ -16,6 +16,9 @@ ir::Target device_facts(std::string_view target);
 Result<std::string> source_text(const backends::Job& job, const Dialect& dialect);
 Result<std::string> loops_text(const backends::Job& job);
 
+// What stands after the colon of the target's name, "sm_80". An error (kind `usage`) that names `example` where it is "host".
+Result<std::string_view> device_of(const backends::Job& job, std::string_view example);
+
 // The source compiled and run on this machine's CPU. Errors as for make_emulator.
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect);
 

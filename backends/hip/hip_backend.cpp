@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/gpu/device.h"
+#include "backends/hip/comgr.h"
 #include "backends/hip/dialect.h"
 
 namespace hloc::backends {
@@ -41,7 +42,15 @@ Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
 
 Result<std::string> emit_hip_source(const Job& job) { return gpu::source_text(job, dialect_of(*job.target)); }
 
-constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}};
+Result<std::string> emit_code_object(const Job& job) {
+  auto processor = gpu::device_of(job, "hip:gfx90a");
+  if (!processor) return processor.error();
+  auto source = emit_hip_source(job);
+  if (!source) return source.error();
+  return hip::compile_source(*source, *processor);
+}
+
+constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true}};
 
 }  // namespace
 

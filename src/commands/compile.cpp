@@ -55,7 +55,7 @@ void add_compile(CLI::App& app, Action& action) {
   command->add_option("FILE", a->file, "HLO or StableHLO text; '-' is standard input")->required();
   command->add_option("-o,--output", a->out, "Where to write (default: NAME.o, text kinds are printed); X.o also writes X.h")->check(not_empty);
   command->add_option("--target", a->target, "native (default), x86-64-v3, x86-64-v4, aarch64, cuda:sm_80 (see `hloc targets`)");
-  command->add_option("--emit", a->kind, "object (default), hlo (optimised), plan, loops, and what the target has: asm, machine, cuda, ptx, cubin, hip")
+  command->add_option("--emit", a->kind, "object (default), hlo (optimised), plan, loops, and what the target has: asm, machine, cuda, ptx, cubin, hip, code-object")
       ->check(not_empty);
   command->footer(
       "Examples:\n"

@@ -1,0 +1,31 @@
+// A shared library of a device's maker, loaded when it is first asked for, so that nothing here links against it.
+#pragma once
+
+#include <span>
+
+namespace hloc::gpu {
+
+class Library {
+ public:
+  // The first of `names` that there is: in the folder that the environment variable `folder_variable` names, or its lib64
+  // or lib, else where the loader looks. Never unloaded: a second load costs nothing.
+  Library(std::span<const char* const> names, const char* folder_variable);
+
+  bool is_open() const { return handle_ != nullptr; }
+
+  template <class Function>
+  void find(Function*& function, const char* name) {
+    function = reinterpret_cast<Function*>(address(name));
+    has_all_ &= function != nullptr;
+  }
+  // Whether all functions that were looked for are there.
+  bool has_all() const { return has_all_; }
+
+ private:
+  void* address(const char* name) const;
+
+  void* handle_ = nullptr;
+  bool has_all_ = true;
+};
+
+}  // namespace hloc::gpu

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Compiles the kernels of cases for every family of devices; needs NVRTC (HLOC_CUDA_PATH) and comgr. Minutes; not part of run.sh.
+#   tests/devices.sh [BUILD]
+set -uo pipefail
+cd "$(dirname "$0")/.."
+hloc=${1:-build}/src/hloc
+shared=${HLOC_SHARED:-../shared}
+source tests/case_lists.sh
+passed=0 failed=0
+code=$(mktemp)
+log=$(mktemp)
+trap 'rm -f "$code" "$log"' EXIT
+
+# compile KIND TARGET…: every case in both forms
+compile() {
+  local kind=$1 target c form
+  shift
+  for target in "$@"; do
+    for c in $device_cases; do
+      for form in hlo mlir; do
+        if "$hloc" compile "$shared/cases/$c/module.$form" --emit "$kind" --target "$target" -o "$code" >"$log" 2>&1; then
+          passed=$((passed + 1))
+        else
+          failed=$((failed + 1))
+          echo "FAILED $c ($form) for $target"
+          head -5 "$log"
+        fi
+      done
+    done
+  done
+}
+
+compile cubin cuda:sm_75 cuda:sm_80 cuda:sm_90a cuda:sm_120
+compile code-object hip:gfx906 hip:gfx90a hip:gfx1030
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
