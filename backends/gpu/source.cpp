@@ -51,6 +51,13 @@ std::string how(const Launch& l) {
   return fmt::format("a thread for each of {} iterations", l.iterations);
 }
 
+// What the file holds, for whoever opens it.
+std::string contents(const GpuProgram& program) {
+  std::string out = "// Kernels, in the order of the plan:\n";
+  for (const GpuKernel& k : program.kernels) out += fmt::format("//   {}: {}\n", k.kernel->name, fused_ops(k.step->fusion));
+  return out;
+}
+
 std::string kernel_functions(const GpuProgram& program) {
   std::string out;
   for (const GpuKernel& k : program.kernels) {
@@ -71,8 +78,8 @@ std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
 }
 
 std::string kernel_source(const GpuProgram& program, const Dialect& dialect) {
-  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", dialect.wave, dialect.has_math ? "" : math_words(),
-                     dialect.prelude, kernel_functions(program));
+  return fmt::format("{}\n// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", contents(program), dialect.wave,
+                     dialect.has_math ? "" : math_words(), dialect.prelude, kernel_functions(program));
 }
 
 }  // namespace hloc::gpu

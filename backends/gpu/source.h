@@ -8,8 +8,8 @@
 
 namespace hloc::gpu {
 
-// A file that the device's compiler takes: the prelude, and one function for each launch, named as it, with the helper
-// functions that they use.
+// A file that the device's compiler takes: a list of the kernels with their ops, the prelude, and one function for each
+// launch, named as it, with the helper functions that they use.
 std::string kernel_source(const GpuProgram& program, const Dialect& dialect);
 
 // "const float*", of a parameter of a launch's function.
