@@ -117,6 +117,7 @@ void KernelText::tiles(const Contract& c) {
   line("const int m_own = threadIdx.x / {0}, n_own = threadIdx.x % {0};", t.n / t.thread_n);
   dims(c, DimRole::batch, fmt::format("({})blockIdx.x / {}", index_type_, down * across));
   line("{} sums[{}][{}] = {{}};", type, t.thread_m, t.thread_n);
+  line("#pragma unroll 1");  // unrolled, the loads of several tiles are under way at once and registers run out
   open(fmt::format("for ({0} k_from = 0; k_from < {1}; k_from += {2})", index_type_, k, t.k));
   tile_operand(c, true, "left_tile");
   tile_operand(c, false, "right_tile");
