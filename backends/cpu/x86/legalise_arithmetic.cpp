@@ -282,7 +282,8 @@ bool expand_compare_v3(const Expansion& x) {
   if (is_signed_integer(i.type)) return false;
   VType flipped{signed_of(x.width()), i.lanes};
   Reg sign = b.vconst_bits(flipped, sign_bit(x.width()));
-  b.vcmp(flipped, i.cond, b.vxor(flipped, i.a, sign), b.vxor(flipped, i.b, sign), i.dst);
+  Reg right = b.vxor(flipped, i.b, sign), left = b.vxor(flipped, i.a, sign);  // one by one: arguments have no order
+  b.vcmp(flipped, i.cond, left, right, i.dst);
   return true;
 }
 
