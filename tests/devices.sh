@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the kernels of cases for every family of devices, without spills on AMD's; needs NVRTC (HLOC_CUDA_PATH) and comgr. Minutes; not part of run.sh.
+# Compiles the kernels of cases for every family of devices, without spills on AMD's; needs NVRTC (HLOC_CUDA_PATH) and comgr.
+# Minutes; not part of run.sh.
 #   tests/devices.sh [BUILD]
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -238,7 +238,7 @@ class EntryBuilder {
 
   void emit(const RunWhile& step) {
     machine::BlockId test = b_.block("while"), enter = b_.block("enter"), body = b_.block("body"), after = b_.block("while_done");
-    auto branch = [&](machine::BlockId to) { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.predicate)}), 0, to, after); };
+    auto branch = [&](machine::BlockId to) { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.plan->predicate)}), 0, to, after); };
     for (const plan::Exchange& e : step.plan->exchanges) {
       Reg carry = b_.mov(address(e.carry[0])), next = b_.mov(address(e.next[0]));
       for (plan::BufferId id : e.carry) moved_[id] = carry;

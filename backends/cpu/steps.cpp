@@ -231,7 +231,6 @@ class StepGrouper {
 
   Result<CpuStep> while_step(const plan::WhileStep& loop) {
     RunWhile out;
-    out.predicate = loop.predicate;
     out.plan = &loop;
     ++depth_;
     auto condition = block(loop.condition, nullptr);

@@ -31,11 +31,10 @@ struct RunKernel {
   uint32_t kernel = 0;
 };
 struct RunWhile {
+  const plan::WhileStep* plan = nullptr;
   CpuSteps condition;
-  plan::BufferId predicate = 0;
   CpuSteps body;
   bool tests_at_end = false;  // the body makes the predicate anew
-  const plan::WhileStep* plan = nullptr;
 };
 // The end of a turn of a loop, before the next test: arrays change places.
 struct RunExchange {

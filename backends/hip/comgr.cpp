@@ -3,8 +3,9 @@
 #include "backends/hip/comgr.h"
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <vector>
+#include <span>
 
 #include <fmt/format.h>
 

@@ -182,7 +182,7 @@ TEST_CASE("emitted code: majority and scale in every register form", "[emitted]"
     for (int form = 0; form < 4; form++) {
       check(s, lanewise(s.vector_bytes, t, t, [&](Builder& b, Reg x, Reg y, Reg z) {
               return b.vmajority(t, x, y, z, form == 0 ? b.vector() : form == 1 ? x : form == 2 ? y : z);
-            }), t.element, t.element, random, 0);
+            }), t.element, t.element, random);
       if (t.element != ElementType::f32 && t.element != ElementType::f64) continue;
       // Factors from 1 to 2 with all exponents that it takes.
       double most = t.element == ElementType::f32 ? 250 : 2040;
