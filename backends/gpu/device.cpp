@@ -41,9 +41,9 @@ Result<std::string_view> device_of(const backends::Job& job, std::string_view ex
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect) {
   auto program = gpu_program(job.plan);
   if (!program) return program.error();
-  auto launcher = make_emulator(*program, dialect);
-  if (!launcher) return launcher.error();
-  return make_executable(*std::move(program), *std::move(launcher));
+  auto emulator = make_emulator(*program, dialect);
+  if (!emulator) return emulator.error();
+  return make_executable(*std::move(program), *std::move(emulator));
 }
 
 Diagnostic not_run_yet(const backends::Job& job, std::string_view kind, std::string_view emulated) {

@@ -1,6 +1,7 @@
 // Source to a shared library by g++ in a child process, and its functions by dlopen.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "backends/gpu/emulator.h"
 #include "backends/gpu/source.h"
 #include "backends/host/child_process.h"
+#include "backends/host/guarded.h"
 #include "ir/support/source.h"
 
 namespace hloc::gpu {
@@ -73,9 +75,11 @@ std::string first_lines(const std::filesystem::path& file, int most) {
   return out;
 }
 
-class Emulator final : public Launcher {
+class Emulator final : public Device {
  public:
   explicit Emulator(void* library) : library_(library) {}
+  Emulator(const Emulator&) = delete;
+  Emulator& operator=(const Emulator&) = delete;
   ~Emulator() override { ::dlclose(library_); }
 
   bool find_all(const GpuProgram& program) {
@@ -90,9 +94,18 @@ class Emulator final : public Launcher {
     return true;
   }
 
-  Result<void> launch(size_t kernel, size_t launch, void** arguments) const override {
+  Result<std::byte*> allocate(size_t bytes) override { return memory_.emplace_back(bytes, 256).data(); }
+  Result<void> write(std::byte* to, const std::byte* from, size_t bytes) override { return copy(to, from, bytes); }
+  Result<void> read(std::byte* to, const std::byte* from, size_t bytes) override { return copy(to, from, bytes); }
+  Result<void> copy(std::byte* to, const std::byte* from, size_t bytes) override {
+    if (bytes != 0) std::memmove(to, from, bytes);
+    return {};
+  }
+
+  Result<void> launch(size_t kernel, size_t launch, std::span<std::byte* const> arguments) override {
     const auto& [function, name] = launches_[kernel][launch];
-    if (function(arguments)) return {};
+    std::vector<void*> pointers(arguments.begin(), arguments.end());
+    if (function(pointers.data())) return {};
     return error(ErrorKind::bug, fmt::format("{}: threads of a block wait at a barrier or a shuffle for others that never come there", name));
   }
 
@@ -102,12 +115,13 @@ class Emulator final : public Launcher {
     std::string name;
   };
   void* library_;
+  std::vector<host::GuardedBuffer> memory_;
   std::vector<std::vector<Entry>> launches_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const Dialect& dialect) {
+Result<std::unique_ptr<Device>> make_emulator(const GpuProgram& program, const Dialect& dialect) {
   TemporaryFolder folder;
   if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
   {
@@ -122,7 +136,7 @@ Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const
   if (!library) return error(ErrorKind::target, fmt::format("the compiled kernels can't be loaded: {}", ::dlerror()));
   auto out = std::make_unique<Emulator>(library);
   if (!out->find_all(program)) return error(ErrorKind::bug, "a launch has no function in the compiled kernels");
-  return std::unique_ptr<Launcher>(std::move(out));
+  return std::unique_ptr<Device>(std::move(out));
 }
 
 }  // namespace hloc::gpu

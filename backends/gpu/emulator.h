@@ -12,6 +12,6 @@ namespace hloc::gpu {
 Dialect emulated(const Dialect& dialect);
 
 // Compiles the program's source with g++ in a temporary folder. Errors: no g++ (kind `target`), or it refuses the source (`bug`).
-Result<std::unique_ptr<Launcher>> make_emulator(const GpuProgram& program, const Dialect& dialect);
+Result<std::unique_ptr<Device>> make_emulator(const GpuProgram& program, const Dialect& dialect);
 
 }  // namespace hloc::gpu
