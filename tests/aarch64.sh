@@ -22,34 +22,18 @@ fi
 export BUILD=build-aarch64 MESON_ARGS="--cross-file tests/aarch64.cross"
 tests/setup.sh || { echo "0 passed, 1 failed"; exit 1; }
 shared=${HLOC_SHARED:-../shared}
-passed=0 failed=0
-
-# Runs a program of the build, shows its last lines, adds what its last "N passed, N failed" line counts.
-count() {
-  local name=$1 log line p f
-  shift
-  log=$(mktemp)
-  qemu-aarch64 "$@" >"$log" 2>&1
-  local status=$?
-  line=$(grep -oE '[0-9]+ passed, [0-9]+ failed' "$log" | tail -1)
-  p=$(echo "$line" | cut -d' ' -f1) f=$(echo "$line" | cut -d' ' -f3)
-  p=${p:-0} f=${f:-0}
-  if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-  [ "$f" -eq 0 ] || cat "$log"
-  echo "== $name: $p passed, $f failed"
-  passed=$((passed + p)) failed=$((failed + f))
-  rm -f "$log"
-}
+source tests/count.sh
 
 folders=()
 for folder in text errors verify ops rules passes plan loops machine; do folders+=("tests/$folder"); done
-count text $BUILD/tests/text_tests "${folders[@]}"
-count "random modules" $BUILD/tests/fuzz/fuzz_modules --target native --seconds 60 --inputs 200
+count text qemu-aarch64 $BUILD/tests/text_tests "${folders[@]}"
+[ ! -e $BUILD/tests/unit_tests ] || count unit unit qemu-aarch64 $BUILD/tests/unit_tests
+count "random modules" qemu-aarch64 $BUILD/tests/fuzz/fuzz_modules --seconds 60 --inputs 200
 cases=()
 for c in add_mul activations broadcasts softmax layernorm gelu_mlp matmul_64 matmul_odd_sizes batched_matmul argsort while_collatz; do
   [ -d "$shared/cases/basics/$c" ] && cases+=("$shared/cases/basics/$c")
 done
-[ ${#cases[@]} -eq 0 ] || count "native without fallback" $BUILD/src/hloc check --no-fallback --form hlo "${cases[@]}"
+[ ${#cases[@]} -eq 0 ] || count "native without fallback" qemu-aarch64 $BUILD/src/hloc check --no-fallback --form hlo "${cases[@]}"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -5,6 +5,7 @@
 #include "include/hloc/hloc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/generate.h"
+#include "tests/harness/cpu_targets.h"
 
 namespace {
 
@@ -119,7 +120,7 @@ std::string one(uint64_t seed, const fuzz::FuzzArguments& a) {
   auto again = read(*printed, "printed");
   std::string why;
   if (!again || !equal(*m, *again, &why)) return "round trip: " + why + "\n" + text;
-  std::vector<const char*> targets{"native", "x86-64-v3"};
+  std::vector<const char*> targets = hloc::test::cpu_targets();
   if (seed % emulated_share == 0 && has_emulator()) targets.push_back("aarch64");
   if (!a.target.empty()) targets = {a.target.c_str()};
   for (const char* target : targets)

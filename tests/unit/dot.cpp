@@ -6,6 +6,7 @@
 
 #include "backends/cpu/contract/contract.h"
 #include "include/hloc/hloc.h"
+#include "tests/harness/cpu_targets.h"
 
 namespace {
 
@@ -42,7 +43,7 @@ std::vector<double> run_dot(const std::string& text, const std::string& target, 
 void check_dot(const std::string& text) {
   INFO(text);
   std::vector<double> want = run_dot(text, "reference", 1);
-  for (const char* target : {"x86-64-v3", "native"}) {
+  for (const char* target : test::cpu_targets()) {
     std::vector<double> one = run_dot(text, target, 1), three = run_dot(text, target, 3);
     CHECK(one == three);
     REQUIRE(one.size() == want.size());
@@ -84,7 +85,7 @@ TEST_CASE("pieces in one call give what they give one by one") {
         "lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}\n}}\n",
         batch, m, n, k);
     INFO(text);
-    for (const char* target : {"x86-64-v3", "native"}) CHECK(run_dot(text, target, 1) == run_dot(text, target, 3));
+    for (const char* target : test::cpu_targets()) CHECK(run_dot(text, target, 1) == run_dot(text, target, 3));
   }
 }
 
