@@ -90,7 +90,7 @@ TEST_CASE("pieces in one call give what they give one by one") {
 }
 
 TEST_CASE("tiles fit into the registers") {
-  for (int registers : {16, 32})
+  for (int registers : {16, 29, 32})
     for (int64_t m = 1; m < 40; ++m)
       for (int64_t n = 1; n < 70; n += 3) {
         hloc::cpu::Machine machine;
@@ -98,4 +98,16 @@ TEST_CASE("tiles fit into the registers") {
         hloc::cpu::Tile t = hloc::cpu::choose_tile(machine, m, n, registers == 32 ? 16 : 8);
         CHECK(t.rows * t.vectors + t.vectors + 1 <= registers);
       }
+}
+
+TEST_CASE("a large product has a tile of nearly all registers") {
+  struct Row {
+    int registers, lanes, least;  // accumulators
+  };
+  for (Row r : {Row{16, 8, 12}, Row{29, 4, 24}, Row{32, 16, 28}}) {
+    hloc::cpu::Machine machine;
+    machine.vector_registers = r.registers;
+    hloc::cpu::Tile t = hloc::cpu::choose_tile(machine, 512, 512, r.lanes);
+    CHECK(t.rows * t.vectors >= r.least);
+  }
 }

@@ -10,17 +10,11 @@ using loops::Contract;
 using loops::ContractDim;
 using loops::DimRole;
 
-// Tiles by register count, the better first. An AVX-512 core starts two 16-lane fma a cycle with 4 cycles latency, so 8
-// accumulators would do; more of them save loads: rows * vectors fma for rows + vectors loads. 28 and 12 accumulators
-// leave registers for the rhs vectors and one broadcast.
-struct TileRow {
-  int registers;
-  Tile tile;
-};
-constexpr TileRow tile_table[] = {
-    {32, {14, 2}}, {32, {8, 3}}, {32, {28, 1}}, {32, {4, 6}}, {32, {1, 16}},
-    {16, {6, 2}},  {16, {4, 3}}, {16, {12, 1}}, {16, {2, 5}}, {16, {1, 7}},
-};
+// Tiles, the better first. An AVX-512 core starts two 16-lane fma a cycle with 4 cycles latency, so 8 accumulators would do;
+// more of them save loads: rows * vectors fma for rows + vectors loads. Those that need more registers than there are stand
+// for what they become on a small result; of the others, 28, 24 and 12 accumulators leave registers for the rhs vectors and
+// one broadcast.
+constexpr Tile tile_table[] = {{14, 2}, {8, 3}, {28, 1}, {4, 6}, {1, 16}, {6, 2}, {4, 3}, {12, 1}, {2, 5}, {1, 7}};
 
 bool is_legal(Tile t, int registers) { return t.rows * t.vectors + t.vectors + 1 <= registers; }
 
@@ -47,9 +41,7 @@ Tile choose_tile(const Machine& machine, int64_t m, int64_t n, int lanes) {
   // Work done per element of the result that exists: small shapes want a tile that fits them.
   Tile best{1, 1};
   double best_score = 0;
-  for (const TileRow& row : tile_table) {
-    if (row.registers > machine.vector_registers) continue;
-    Tile t = row.tile;
+  for (Tile t : tile_table) {
     t.rows = static_cast<int>(std::min<int64_t>(t.rows, m));
     t.vectors = static_cast<int>(std::min<int64_t>(t.vectors, ceil_div(n, lanes)));
     if (!is_legal(t, machine.vector_registers)) continue;
