@@ -164,6 +164,9 @@ template <class T> __device__ long long clamped(T x, long long low, long long hi
   if ((T)-1 > (T)0 && (unsigned long long)x > 0x7fffffffffffffffull) return high;
   return (long long)x < low ? low : (long long)x > high ? high : (long long)x;
 })"},
+    {"vector", R"(
+// Neighbouring elements that are read or written at once.
+template <class T, int n> struct alignas(sizeof(T) * n) vector { T at[n]; };)"},
     {"floor_div", R"(
 template <class T> __device__ T floor_div(T a, T b) { return a / b - (a % b < 0); })"},
     {"shuffle_down", R"(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/gpu/c_text.h"
+#include "backends/gpu/coalesce.h"
 #include "backends/gpu/source.h"
 #include "backends/loops/walk.h"
 #include "ir/support/check.h"
@@ -25,13 +26,10 @@ constexpr const char* words_of_tiles[] = {"a",          "b",     "e",     "k",  
 KernelText::KernelText(const GpuKernel& kernel, const Launch& launch)
     : gpu_kernel_(kernel), kernel_(*kernel.kernel), launch_(launch), index_type_(launch.is_wide ? "long long" : "int"),
       values_(kernel_.values.size()), indices_(kernel_.indices.size()), accumulators_(kernel_.accumulators.size()),
-      memories_(kernel_.buffers.size()), is_written_(kernel_.buffers.size()) {
-  for (BufferId b = 0; b < memories_.size(); ++b) memories_[b] = b;
-  auto inputs = static_cast<BufferId>(kernel.step->inputs.size());
-  for (auto [input, output] : kernel.step->in_place) memories_[input] = inputs + output;
+      memories_(memories_of(kernel)), is_written_(kernel_.buffers.size()) {
   for (BufferId b = 0; b < memories_.size(); ++b)
     if (kernel_.buffers[b].role != loops::BufferRole::input) is_written_[memories_[b]] = true;
-  together_ = launch.mapping == Mapping::block;
+  together_ = launch.mapping == Mapping::block || launch.mapping == Mapping::parts;
   name_everything();
 }
 
@@ -46,6 +44,9 @@ std::string KernelText::unique(const std::string& wanted) {
 void KernelText::name_everything() {
   if (launch_.contract)
     for (const char* word : words_of_tiles) taken_.insert(word);
+  if (launch_.lanes > 1) taken_.insert("lane");
+  if (launch_.mapping == Mapping::squares) take_words_of_squares();
+  if (!launch_.spread.empty()) taken_.insert("part");
   for (const loops::Buffer& b : kernel_.buffers) buffers_.push_back(unique(c_name(b.name)));
   for (loops::ValueId v = 0; v < values_.size(); ++v)
     if (kernel_.is_constant(v)) values_[v] = c_constant(kernel_.type(v), kernel_.values[v].bits);
@@ -102,10 +103,17 @@ std::string KernelText::run() {
   if (launch_.mapping == Mapping::tiles) {
     each(launch_.body);
     tiles(*launch_.contract);
+  } else if (launch_.mapping == Mapping::squares) {
+    squares();
+  } else if (launch_.mapping == Mapping::parts) {
+    grid();
+    each(launch_.body);
+    part_of_loop(launch_.spread.front());
   } else {
     grid();
     local_buffers();
-    each(launch_.body);
+    if (launch_.lanes > 1) lanes();
+    else each(launch_.body);
   }
   close();
   return std::move(out_);
@@ -123,21 +131,61 @@ void KernelText::grid() {
   std::string n = unique(by_thread ? "thread" : "iteration");
   if (by_thread) {
     line("const {0} {1} = ({0})blockIdx.x * {2} + threadIdx.x;", index_type_, n, launch_.threads);
-    if (launch_.iterations % launch_.threads != 0) line("if ({} >= {}) return;", n, launch_.iterations);
+    int64_t threads = launch_.iterations / launch_.lanes;
+    if (threads % launch_.threads != 0) line("if ({} >= {}) return;", n, threads);
   } else {
-    line("const {} {} = blockIdx.x;", index_type_, n);
+    std::string block = launch_.mapping == Mapping::parts ? fmt::format("blockIdx.x / {}", launch_.spread.front().parts) : "blockIdx.x";
+    line("const {} {} = {};", index_type_, n, block);
   }
-  int64_t inner = launch_.iterations;
+  int64_t all = launch_.iterations / launch_.lanes, inner = all;
   for (const GridLevel& level : launch_.grid) {
     each(level.statements);
-    int64_t extent = level.loop->extent;
-    bool is_first = inner == launch_.iterations;
+    bool is_last = &level == &launch_.grid.back(), is_first = inner == all;
+    int64_t extent = level.loop->extent / (is_last ? launch_.lanes : 1);
     inner /= extent;
     std::string i = n;
     if (inner > 1) i += fmt::format(" / {}", inner);
     if (!is_first) i += fmt::format(" % {}", extent);
+    if (is_last && launch_.lanes > 1) i += fmt::format(" * {}", launch_.lanes);
     line("const {} {} = {};", index_type_, indices_[level.loop->index], i);
   }
+}
+
+// Loads by vectors, the body for each lane, stores by vectors.
+void KernelText::lanes() {
+  std::map<const Statement*, std::string> parts;
+  std::vector<std::string> after;
+  for (const Statement* s : launch_.body) {
+    auto* load = s->as<loops::Load>();
+    auto* store = s->as<loops::Store>();
+    if (!load && !store) continue;
+    const loops::Access& a = load ? load->access : store->access;
+    if (!is_by_lanes(kernel_, launch_, launch_.lanes, a)) continue;
+    std::string part = unique(buffers_[a.buffer] + "_part"), type = fmt::format("vector<{}, {}>", c_type(kernel_.buffers[a.buffer].element), launch_.lanes);
+    std::string at = fmt::format("({}{}*)(&{})", load ? "const " : "", type, element(a));
+    if (load) line("const {} {} = *{};", type, part, at);
+    else line("{} {};", type, part), after.push_back(fmt::format("*{} = {};", at, part));
+    parts[s] = part;
+  }
+  std::string& index = indices_[launch_.grid.back().loop->index];
+  std::string from = std::exchange(index, unique(index + "_lane"));
+  line("#pragma unroll");
+  open(fmt::format("for (int lane = 0; lane < {}; ++lane)", launch_.lanes));
+  size_t start = out_.size();
+  for (const Statement* s : launch_.body) {
+    auto part = parts.find(s);
+    if (part == parts.end()) statement(*s);
+    else if (auto* load = s->as<loops::Load>()) define(load->result, buffers_[load->access.buffer] + "_at", part->second + ".at[lane]");
+    else line("{}.at[lane] = {};", part->second, value(s->as<loops::Store>()->value));
+  }
+  std::string rest = out_.substr(start);
+  if (rest.find(index) != rest.npos) {
+    out_.resize(start);
+    line("const {} {} = {} + lane;", index_type_, index, from);
+    out_ += rest;
+  }
+  close();
+  for (const std::string& store : after) line("{}", store);
 }
 
 void KernelText::local_buffers() {
@@ -257,28 +305,6 @@ void KernelText::accumulate(const loops::Accumulate& a) {
   line("{} = {};", acc, c_combination(a.op, kernel_.accumulators[a.acc].type, acc, value(a.value)));
 }
 
-namespace {
-
-struct Partial {
-  loops::AccId acc;
-  loops::ScalarOp op;
-};
-
-// Accumulators from outside that the loop adds to.
-std::vector<Partial> accumulated_in(const loops::Loop& l) {
-  std::vector<Partial> out;
-  std::set<loops::AccId> inside;
-  for_each_statement(l.body, [&](const Statement& s) {
-    if (auto* d = s.as<loops::Declare>()) inside.insert(d->acc);
-    auto* a = s.as<loops::Accumulate>();
-    if (!a || inside.count(a->acc)) return;
-    if (std::none_of(out.begin(), out.end(), [&](const Partial& p) { return p.acc == a->acc; })) out.push_back({a->acc, a->op});
-  });
-  return out;
-}
-
-}  // namespace
-
 void KernelText::loop_of_one(const loops::Loop& l, const std::string& head) {
   open(head);
   block(l.body);
@@ -297,29 +323,63 @@ void KernelText::loop(const loops::Loop& l) {
   close();
 }
 
-void KernelText::shared_loop(const loops::Loop& l) {
-  Touched touched = touched_by({&l.body});
-  wait_for(touched.reads, touched.writes);
-  std::vector<Partial> partials = accumulated_in(l);
-  std::vector<std::string> names;
-  for (const Partial& p : partials) {
-    ElementType type = kernel_.accumulators[p.acc].type;
-    names.push_back(accumulators_[p.acc]);
-    accumulators_[p.acc] = unique("own_" + accumulators_[p.acc]);
-    line("{} {} = {};", c_type(type), accumulators_[p.acc], c_constant(type, loops::neutral_bits(p.op, type)));
+std::vector<KernelText::Own> KernelText::own_sums(const loops::Loop& l) {
+  std::vector<Own> out;
+  for (const Collected& c : collected_by(l)) {
+    ElementType type = kernel_.accumulators[c.acc].type;
+    std::string& name = accumulators_[c.acc];
+    std::string all = std::exchange(name, unique("own_" + name));
+    line("{} {} = {};", c_type(type), name, c_constant(type, loops::neutral_bits(c.op, type)));
+    out.push_back({c, type, all, name});
   }
+  return out;
+}
+
+std::string KernelText::sum_of_block(const Own& own) {
+  std::string slots = unique(own.name + "_of_wave"), all = unique("block_" + own.name);
+  accumulators_[own.collected.acc] = own.name;
+  line("__shared__ {} {}[{}];", c_type(own.type), slots, launch_.threads / 32);
+  line("const {0} {1} = block_reduce<{2}>({3}, {4}, []({0} a, {0} b) -> {0} {{ return {5}; }});", c_type(own.type), all, launch_.threads, own.own, slots,
+       c_combination(own.collected.op, own.type, "a", "b"));
+  read_.clear(), dirty_.clear();
+  return all;
+}
+
+void KernelText::shared_loop(const loops::Loop& l) {
+  const Spread* spread = spread_of(launch_, &l);
+  Touched touched = spread ? Touched{} : touched_by({&l.body});
+  wait_for(touched.reads, touched.writes);
+  std::vector<Own> sums = own_sums(l);
+  if (spread) {
+    open(fmt::format("for (int part = threadIdx.x; part < {}; part += {})", spread->parts, launch_.threads));
+    for (size_t k = 0; k < sums.size(); ++k) {
+      std::string part = fmt::format("{}[blockIdx.x * {} + part]", buffers_[spread->sums[k]], spread->parts);
+      line("{} = {};", sums[k].own, c_combination(sums[k].collected.op, sums[k].type, sums[k].own, part));
+    }
+    close();
+  } else {
+    together_ = false;
+    const std::string& i = indices_[l.index];
+    loop_of_one(l, fmt::format("for ({} {} = threadIdx.x; {} < {}; {} += {})", index_type_, i, i, l.extent, i, launch_.threads));
+    together_ = true;
+  }
+  for (const Own& own : sums) {
+    std::string block = sum_of_block(own);
+    line("{} = {};", own.name, c_combination(own.collected.op, own.type, own.name, block));
+  }
+}
+
+void KernelText::part_of_loop(const Spread& spread) {
+  line("const {} part = blockIdx.x % {};", index_type_, spread.parts);
+  std::vector<Own> sums = own_sums(*spread.loop);
   together_ = false;
-  const std::string& i = indices_[l.index];
-  loop_of_one(l, fmt::format("for ({} {} = threadIdx.x; {} < {}; {} += {})", index_type_, i, i, l.extent, i, launch_.threads));
+  const std::string& i = indices_[spread.loop->index];
+  loop_of_one(*spread.loop, fmt::format("for ({0} {1} = part * {2} + threadIdx.x; {1} < {3}; {1} += {4})", index_type_, i, launch_.threads, spread.loop->extent,
+                                        spread.parts * launch_.threads));
   together_ = true;
-  for (size_t k = 0; k < partials.size(); ++k) {
-    ElementType type = kernel_.accumulators[partials[k].acc].type;
-    std::string own = std::exchange(accumulators_[partials[k].acc], names[k]), slots = unique(names[k] + "_of_wave"), all = unique("block_" + names[k]);
-    line("__shared__ {} {}[{}];", c_type(type), slots, launch_.threads / 32);
-    line("const {0} {1} = block_reduce<{2}>({3}, {4}, []({0} a, {0} b) -> {0} {{ return {5}; }});", c_type(type), all, launch_.threads, own, slots,
-         c_combination(partials[k].op, type, "a", "b"));
-    read_.clear(), dirty_.clear();
-    line("{} = {};", names[k], c_combination(partials[k].op, type, names[k], all));
+  for (size_t k = 0; k < sums.size(); ++k) {
+    std::string block = sum_of_block(sums[k]);
+    line("if (threadIdx.x == 0) {}[blockIdx.x] = {};", buffers_[spread.sums[k]], block);
   }
 }
 

@@ -42,7 +42,7 @@ class KernelText {
   void head();
   void local_buffers();
   void grid();
-  void threads_or_block();
+  void lanes();
 
   // ---- Statements ----
   void each(const Statements& statements);
@@ -56,7 +56,21 @@ class KernelText {
   void loop(const loops::Loop& l);
   void loop_of_one(const loops::Loop& l, const std::string& head);
   void shared_loop(const loops::Loop& l);
+  void part_of_loop(const Spread& spread);
+  // What a loop that a block's threads share adds to: an accumulator of each thread's own, under whose name the loop's body is
+  // printed until sum_of_block has combined them.
+  struct Own {
+    Collected collected;
+    ElementType type;
+    std::string name, own;
+  };
+  std::vector<Own> own_sums(const loops::Loop& l);
+  std::string sum_of_block(const Own& own);
   void shared_contract(const loops::Contract& c);
+
+  // ---- Squares (square_text.cpp) ----
+  void take_words_of_squares();
+  void squares();
 
   // ---- Contractions (contract_text.cpp) ----
   void tiles(const loops::Contract& c);

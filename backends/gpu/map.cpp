@@ -1,9 +1,11 @@
 // From a kernel's block to launches.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "backends/gpu/coalesce.h"
 #include "backends/gpu/launch.h"
 #include "backends/loops/schedule.h"
 #include "backends/loops/walk.h"
@@ -21,8 +23,9 @@ using loops::Statement;
 
 constexpr int64_t least_shared_extent = 32;         // iterations that are worth dealing out to a block's threads
 constexpr int64_t most_register_bytes = 256;        // of a local buffer of one thread
-constexpr int64_t most_shared_bytes = 32 << 10;     // of a block's local buffers
 constexpr int threads_of_block = 256;
+constexpr int64_t enough_blocks = 512;              // to keep a device busy
+constexpr int64_t least_part = 8192;                // iterations that are worth a block of their own
 constexpr int least_block_threads = 64;             // a whole wave on every device
 constexpr int64_t most_32_bit = INT32_MAX / 2;      // room for a grid's tail
 
@@ -60,22 +63,31 @@ struct Needs {
   }
 };
 
+// Iterations of the loop with those inside it.
+int64_t trips(const Loop& loop) {
+  int64_t inside = 1;
+  for (const Statement& s : loop.body)
+    if (auto* l = s.as<Loop>()) inside = std::max(inside, trips(*l));
+  int64_t all = 0;
+  return __builtin_mul_overflow(loop.extent, inside, &all) ? INT64_MAX : all;
+}
+
 class KernelMapper {
  public:
-  explicit KernelMapper(GpuKernel& out) : out_(out), kernel_(*out.kernel) {}
+  explicit KernelMapper(GpuKernel& out) : out_(out), kernel_(*out.kernel), memories_(memories_of(out)) {
+    for (const Statement& s : kernel_.body) all_.push_back(&s);
+  }
 
   void run() {
     if (!separate()) {
       out_.launches.clear();
-      std::vector<const Statement*> all;
-      for (const Statement& s : kernel_.body) all.push_back(&s);
-      add_rest(std::move(all));
+      add_rest(all_);
     }
     for (size_t i = 0; i < out_.launches.size(); ++i)
       out_.launches[i].name = out_.launches.size() == 1 ? kernel_.name : fmt::format("{}_{}", kernel_.name, i + 1);
     place_buffers();
     bool wide = needs_64_bits();
-    for (Launch& l : out_.launches) l.is_wide = wide || l.iterations > most_32_bit || l.blocks * l.threads > most_32_bit;
+    for (Launch& l : out_.launches) l.is_wide = wide || l.iterations > most_32_bit || l.blocks * l.threads * l.lanes > most_32_bit;
   }
 
  private:
@@ -91,9 +103,10 @@ class KernelMapper {
     std::vector<size_t> rest;
     auto close = [&] {
       if (rest.empty()) return true;
-      auto body = with_needs(std::exchange(rest, {}));
-      if (body) add_rest(std::move(*body));
-      return body.has_value();
+      auto body = with_needs(all_, std::exchange(rest, {}));
+      if (!body || !declares_its_accumulators(*body)) return false;
+      add_rest(std::move(*body));
+      return true;
     };
     for (size_t at = 0; at < kernel_.body.size(); ++at) {
       const Statement& s = kernel_.body[at];
@@ -104,8 +117,8 @@ class KernelMapper {
         continue;
       }
       if (!close()) return false;
-      auto before = with_needs({at});
-      if (!before) return false;
+      auto before = with_needs(all_, {at});
+      if (!before || !declares_its_accumulators(*before)) return false;
       before->pop_back();
       if (auto* c = s.as<Contract>()) add_tiles(*c, std::move(*before));
       else add_grid(*s.as<Loop>(), std::move(*before));
@@ -113,13 +126,13 @@ class KernelMapper {
     return close();
   }
 
-  // The statements at these places and the plain ones before them that they need; nullopt: not only plain ones.
-  std::optional<std::vector<const Statement*>> with_needs(const std::vector<size_t>& places) const {
+  // Of all these, the statements at some places and the plain ones before them that they need; nullopt: not only plain ones.
+  std::optional<std::vector<const Statement*>> with_needs(const std::vector<const Statement*>& all, const std::vector<size_t>& places) const {
     Needs needs(kernel_);
     std::vector<const Statement*> out;
     size_t next = places.size();
     for (size_t at = places.back() + 1; at-- > 0;) {
-      const Statement& s = kernel_.body[at];
+      const Statement& s = *all[at];
       bool chosen = next > 0 && places[next - 1] == at;
       if (chosen) --next;
       else if (!needs.has(s)) continue;
@@ -128,7 +141,6 @@ class KernelMapper {
       out.push_back(&s);
     }
     std::reverse(out.begin(), out.end());
-    if (!declares_its_accumulators(out)) return std::nullopt;
     return out;
   }
 
@@ -160,7 +172,7 @@ class KernelMapper {
     Launch l;
     l.body = std::move(body);
     int64_t most = most_shared(l.body);
-    if (most > 0) l.mapping = Mapping::block, l.threads = threads_for(most), l.is_cooperative = true;
+    if (most > 0) l.mapping = Mapping::block, l.threads = threads_for(most), l.is_cooperative = true, spread_loops(l);
     out_.launches.push_back(std::move(l));
   }
 
@@ -186,11 +198,85 @@ class KernelMapper {
       l.threads = threads_for(most);
       l.is_cooperative = true;
       l.blocks = l.iterations;
+      spread_loops(l);
+    } else if (auto square = choose_square(out_, l)) {
+      l.mapping = Mapping::squares;
+      l.square_level = *square;
+      l.threads = square_side * square_rows;
+      l.is_cooperative = true;
+      for (size_t i = 0; i < l.grid.size(); ++i) l.blocks *= blocks_along(l, i);
     } else {
       l.threads = threads_of_block;
-      l.blocks = (l.iterations + threads_of_block - 1) / threads_of_block;
+      l.lanes = choose_lanes(out_, l);
+      l.blocks = (l.iterations / l.lanes + threads_of_block - 1) / threads_of_block;
     }
     out_.launches.push_back(std::move(l));
+  }
+
+  // Where a launch of blocks has few of them, its loops over many elements become launches of their own before it.
+  void spread_loops(Launch& l) {
+    for (size_t at = 0; at < l.body.size(); ++at) {
+      auto* loop = l.body[at]->as<Loop>();
+      if (!loop || !is_shared_loop(kernel_, *loop) || !only_collects(*loop) || reads_what_these_write(*loop, l.body, at)) continue;
+      auto before = with_needs(l.body, {at});
+      int64_t parts = std::min({loop->extent / threads_of_block, trips(*loop) / least_part, enough_blocks / l.iterations});
+      if (!before || parts < 2) continue;
+      before->pop_back();
+      Launch part;
+      part.mapping = Mapping::parts;
+      part.grid = l.grid;
+      part.body = std::move(*before);
+      part.iterations = l.iterations;
+      part.blocks = l.iterations * parts;
+      part.threads = threads_of_block;
+      part.is_cooperative = true;
+      Spread spread{loop, parts, {}};
+      for (const Collected& c : collected_by(*loop)) {
+        spread.sums.push_back(static_cast<BufferId>(kernel_.buffers.size()));
+        loops::Buffer sums;
+        sums.role = loops::BufferRole::local;
+        sums.element = kernel_.accumulators[c.acc].type;
+        sums.count = part.blocks;
+        sums.name = fmt::format("parts{}", kernel_.buffers.size());
+        out_.kernel->buffers.push_back(std::move(sums));
+        out_.is_in_place.push_back(false);
+        memories_.push_back(spread.sums.back());
+      }
+      part.spread.push_back(spread);
+      l.spread.push_back(std::move(spread));
+      out_.launches.push_back(std::move(part));
+    }
+  }
+
+  // No stores, and of what lives outside only accumulators that it adds to.
+  static bool only_collects(const Loop& loop) {
+    std::vector<Collected> collected = collected_by(loop);
+    auto is_collected = [&](loops::AccId acc) { return std::ranges::any_of(collected, [acc](const Collected& c) { return c.acc == acc; }); };
+    std::set<loops::AccId> inside;
+    bool ok = !collected.empty();
+    for_each_statement(loop.body, [&](const Statement& s) {
+      if (auto* d = s.as<loops::Declare>()) inside.insert(d->acc);
+      ok &= !s.as<loops::Store>() && !s.as<Contract>();
+      if (auto* g = s.as<loops::Get>()) ok &= inside.count(g->acc) != 0 && !is_collected(g->acc);
+      if (auto* x = s.as<loops::Set>()) ok &= inside.count(x->acc) != 0;
+    });
+    return ok;
+  }
+
+  bool reads_what_these_write(const Loop& loop, const std::vector<const Statement*>& statements, size_t end) const {
+    std::set<BufferId> written;
+    auto store = [&](const Statement& s) {
+      if (auto* st = s.as<loops::Store>()) written.insert(memories_[st->access.buffer]);
+    };
+    for (size_t i = 0; i < end; ++i) {
+      store(*statements[i]);
+      loops::for_each_block(*statements[i], [&](const Block& b) { for_each_statement(b, store); });
+    }
+    bool reads = false;
+    for_each_statement(loop.body, [&](const Statement& s) {
+      if (auto* load = s.as<loops::Load>()) reads |= written.count(memories_[load->access.buffer]) != 0;
+    });
+    return reads;
   }
 
   // The loop that ends the body, when all before it is plain and its iterations can be the grid's, too.
@@ -297,7 +383,12 @@ class KernelMapper {
     };
     for (const GridLevel& level : l.grid)
       for (const Statement* s : level.statements) whole(*s);
-    for (const Statement* s : l.body) whole(*s);
+    for (const Statement* s : l.body)
+      if (!s->as<Loop>() || !spread_of(l, s->as<Loop>())) whole(*s);
+    for (const Spread& spread : l.spread) {
+      for (BufferId b : spread.sums) used[b] = true;
+      if (l.mapping == Mapping::parts) for_each_statement(spread.loop->body, one);
+    }
     if (l.contract)
       for (const Block* b : {&l.contract->lhs, &l.contract->rhs, &l.contract->epilogue}) for_each_statement(*b, one);
   }
@@ -328,6 +419,8 @@ class KernelMapper {
 
   GpuKernel& out_;
   const Kernel& kernel_;
+  std::vector<const Statement*> all_;     // of the kernel's block
+  std::vector<BufferId> memories_;        // by buffer
 };
 
 }  // namespace
@@ -346,6 +439,37 @@ bool is_shared_loop(const Kernel& kernel, const Loop& loop) {
     inner |= l && l->extent >= least_shared_extent && is_shareable(kernel, *l);
   });
   return !inner && loop.kind != loops::LoopKind::unrolled;
+}
+
+std::vector<Collected> collected_by(const Loop& loop) {
+  std::vector<Collected> out;
+  std::set<loops::AccId> inside;
+  for_each_statement(loop.body, [&](const Statement& s) {
+    if (auto* d = s.as<loops::Declare>()) inside.insert(d->acc);
+    auto* a = s.as<loops::Accumulate>();
+    if (!a || inside.count(a->acc)) return;
+    if (std::ranges::none_of(out, [&](const Collected& c) { return c.acc == a->acc; })) out.push_back({a->acc, a->op});
+  });
+  return out;
+}
+
+const Spread* spread_of(const Launch& launch, const Loop* loop) {
+  auto found = std::ranges::find_if(launch.spread, [&](const Spread& spread) { return spread.loop == loop; });
+  return found == launch.spread.end() ? nullptr : &*found;
+}
+
+int64_t blocks_along(const Launch& launch, size_t level) {
+  int64_t extent = launch.grid[level].loop->extent;
+  bool is_side = level == launch.square_level || level + 1 == launch.grid.size();
+  return is_side ? (extent + square_side - 1) / square_side : extent;
+}
+
+std::vector<BufferId> memories_of(const GpuKernel& kernel) {
+  std::vector<BufferId> out(kernel.kernel->buffers.size());
+  for (BufferId b = 0; b < out.size(); ++b) out[b] = b;
+  auto inputs = static_cast<BufferId>(kernel.step->inputs.size());
+  for (auto [input, output] : kernel.step->in_place) out[input] = inputs + output;
+  return out;
 }
 
 void map_kernel(GpuKernel& kernel) { KernelMapper(kernel).run(); }
