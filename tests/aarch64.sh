@@ -4,7 +4,7 @@
 # --add-architecture arm64`). Exit code 3 where a tool is missing, 0 when nothing failed.
 #
 # Left out are the tests that compile and link with this machine's gcc (tests/cli/object.sh, install.sh), and what runs GPU
-# source: the emulated hloc would load what g++ makes for this machine.
+# source: g++ is this machine's, so the kernels would be, too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -11,6 +11,8 @@ struct Dialect {
   // Besides the words above: `unsigned int shuffle_down_word(unsigned int x, int by)`.
   std::string_view prelude;
   bool has_math = true;  // whether the compiler knows fma, sqrt, floor, ceil, trunc, rint, fabs without a header
+  // What the prelude uses of the device's compiler, by macros for the host's, with the functions of emulator_words.cpp.
+  std::string_view host_words;
 };
 
 }  // namespace hloc::gpu

@@ -1,8 +1,8 @@
-// Source to a shared library by g++ in a child process, and its functions by dlopen.
-#include <cstdio>
+// Source to a program by g++ in a child process.
+#include "backends/gpu/emulator.h"
+
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -11,31 +11,51 @@
 
 #include <fmt/format.h>
 
-#include "backends/gpu/emulator.h"
+#include "backends/gpu/emulator_device.h"
+#include "backends/gpu/emulator_text.h"
 #include "backends/gpu/source.h"
 #include "backends/host/child_process.h"
-#include "backends/host/guarded.h"
 #include "ir/support/source.h"
 
 namespace hloc::gpu {
 namespace {
 
-using EmulatedLaunch = bool(void** arguments);
-
-// For each launch a function that takes its arguments as an array.
-std::string entries(const GpuProgram& program) {
-  std::string out;
-  for (const GpuKernel& k : program.kernels) {
-    for (const Launch& l : k.launches) {
-      std::string arguments;
-      for (size_t i = 0; i < l.buffers.size(); ++i)
-        arguments += fmt::format("{}({})a[{}]", i == 0 ? "" : ", ", parameter_type(k, l.buffers[i]), i);
-      out += fmt::format("static void call_{0}(void** a) {{ {0}({1}); }}\n", l.name, arguments);
-      out += fmt::format("extern \"C\" bool emulate_{0}(void** a) {{ return emulator::run(call_{0}, a, {1}u, {2}, {3}); }}\n", l.name, l.blocks, l.threads,
-                         l.is_cooperative);
+// The table of launches. A function is called by way of a pointer to one that takes untyped pointers: both take them in the
+// same registers.
+std::string launch_table(const std::vector<std::vector<EmulatedLaunch>>& launches) {
+  std::string functions, rows;
+  size_t number = 0;
+  for (const auto& kernel : launches) {
+    for (const EmulatedLaunch& l : kernel) {
+      std::vector<std::string> types, arguments, facts;
+      for (const EmulatedArgument& a : l.arguments) {
+        types.emplace_back("void*");
+        arguments.push_back(fmt::format("a[{}]", arguments.size()));
+        facts.push_back(fmt::format("{{{}u, {}u, {}}}", a.bytes, a.element_bytes, a.is_written));
+      }
+      if (facts.empty()) facts.emplace_back("{}");
+      functions += fmt::format("PLAIN static void call_{}(void** a) {{ ((void (*)({}))opaque((void*)&{}))({}); }}\n", number,
+                               fmt::join(types, ", "), l.function, fmt::join(arguments, ", "));
+      functions += fmt::format("static const ArgumentFacts arguments_{}[] = {{{}}};\n", number, fmt::join(facts, ", "));
+      rows += fmt::format("  {{call_{0}, arguments_{0}, {1}u, {2}u, {3}}},\n", number, l.blocks, l.threads, l.is_cooperative);
+      ++number;
     }
   }
-  return out;
+  if (rows.empty()) rows = "  {},\n";
+  return fmt::format(R"(
+namespace emulator {{
+struct ArgumentFacts {{ unsigned long bytes, element_bytes; bool is_writable; }};
+struct LaunchFacts {{ void (*call)(void** arguments); const ArgumentFacts* arguments; unsigned int blocks, threads; bool waits; }};
+PLAIN static inline void* opaque(void* p) {{ asm("" : "+r"(p)); return p; }}
+{}static const LaunchFacts launches[] = {{
+{}}};
+}}  // namespace emulator
+)", functions, rows);
+}
+
+std::string main_file(const std::vector<std::vector<EmulatedLaunch>>& launches, const Dialect& dialect) {
+  return fmt::format("{}{}#include \"{}\"\nnamespace emulator {{ {} }}\n{}{}{}", emulation::words, dialect.host_words,
+                     emulated_file, emulation::protocol_text, emulation::checks, launch_table(launches), emulation::scheduler);
 }
 
 struct TemporaryFolder {
@@ -54,11 +74,24 @@ struct TemporaryFolder {
   }
 };
 
+Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) return error(ErrorKind::target, fmt::format("{} can't be written", path.string()));
+  return {};
+}
+
 // Runs g++ in that folder; its exit status, 127 when there is none.
 int run_compiler(const std::filesystem::path& folder) {
-  // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise.
-  const std::string arguments[] = {"g++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w", "-fPIC",
-                                   "-shared", "-o", folder / "kernels.so", folder / "kernels.cpp"};
+  // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise. At -O1 and
+  // without threaded jumps no barrier becomes two. Code stands at its addresses in the file, within 4 GiB. DWARF 4: with
+  // 5, binutils mix up the first two files. The checkers' libraries are left out: the program has functions in their place.
+  const std::string arguments[] = {
+      "g++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv",
+      "-fno-thread-jumps", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fno-pie",
+      "-no-pie", "-gdwarf-4", "-g1", "-w", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0",
+      "-fsanitize=alignment,integer-divide-by-zero", "-fsanitize-recover=alignment,integer-divide-by-zero", "-nodefaultlibs",
+      "-o", folder / "kernels", folder / "main.cpp", "-pthread", "-lm", "-lc", "-lgcc"};
   int log = ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
   if (log < 0) return 126;
   const host::InheritedFile files[] = {{log, STDOUT_FILENO}, {log, STDERR_FILENO}};
@@ -75,68 +108,58 @@ std::string first_lines(const std::filesystem::path& file, int most) {
   return out;
 }
 
-class Emulator final : public Device {
- public:
-  explicit Emulator(void* library) : library_(library) {}
-  Emulator(const Emulator&) = delete;
-  Emulator& operator=(const Emulator&) = delete;
-  ~Emulator() override { ::dlclose(library_); }
+EmulatedSource with_lines_of_prelude(EmulatedSource source, const Dialect& dialect) {
+  size_t begin = source.text.find(dialect.prelude);
+  if (dialect.prelude.empty() || begin == std::string::npos) return source;
+  source.prelude_begin = static_cast<uint32_t>(1 + std::ranges::count(std::string_view(source.text).substr(0, begin), '\n'));
+  source.prelude_end = source.prelude_begin + static_cast<uint32_t>(std::ranges::count(dialect.prelude, '\n'));
+  return source;
+}
 
-  bool find_all(const GpuProgram& program) {
-    for (const GpuKernel& k : program.kernels) {
-      auto& list = launches_.emplace_back();
-      for (const Launch& l : k.launches) {
-        void* f = ::dlsym(library_, ("emulate_" + l.name).c_str());
-        if (!f) return false;
-        list.push_back({reinterpret_cast<EmulatedLaunch*>(f), l.name});
-      }
-    }
-    return true;
-  }
-
-  Result<std::byte*> allocate(size_t bytes) override { return memory_.emplace_back(bytes, 256).data(); }
-  Result<void> write(std::byte* to, const std::byte* from, size_t bytes) override { return copy(to, from, bytes); }
-  Result<void> read(std::byte* to, const std::byte* from, size_t bytes) override { return copy(to, from, bytes); }
-  Result<void> copy(std::byte* to, const std::byte* from, size_t bytes) override {
-    if (bytes != 0) std::memmove(to, from, bytes);
-    return {};
-  }
-
-  Result<void> launch(size_t kernel, size_t launch, std::span<std::byte* const> arguments) override {
-    const auto& [function, name] = launches_[kernel][launch];
-    std::vector<void*> pointers(arguments.begin(), arguments.end());
-    if (function(pointers.data())) return {};
-    return error(ErrorKind::bug, fmt::format("{}: threads of a block wait at a barrier or a shuffle for others that never come there", name));
-  }
-
- private:
-  struct Entry {
-    EmulatedLaunch* function;
-    std::string name;
-  };
-  void* library_;
-  std::vector<host::GuardedBuffer> memory_;
-  std::vector<std::vector<Entry>> launches_;
-};
+int64_t copies(const Launch& l, Place place) {
+  if (place == Place::per_block) return l.blocks;
+  return place == Place::per_thread ? l.blocks * l.threads : 1;
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> make_emulator(const GpuProgram& program, const Dialect& dialect) {
+std::vector<std::vector<EmulatedLaunch>> emulated_launches(const GpuProgram& program) {
+  std::vector<std::vector<EmulatedLaunch>> out;
+  for (const GpuKernel& k : program.kernels) {
+    auto& list = out.emplace_back();
+    for (const Launch& l : k.launches) {
+      EmulatedLaunch e{l.name, l.blocks, l.threads, l.is_cooperative, {}};
+      for (loops::BufferId b : l.buffers) {
+        const loops::Buffer& buffer = k.kernel->buffers[b];
+        int width = byte_width(buffer.element);
+        e.arguments.push_back({buffer.name, buffer.count * width * copies(l, l.places[b]), width, buffer.role != loops::BufferRole::input});
+      }
+      list.push_back(std::move(e));
+    }
+  }
+  return out;
+}
+
+Result<std::unique_ptr<Device>> make_emulator(std::string source, std::vector<std::vector<EmulatedLaunch>> launches,
+                                              const Dialect& dialect) {
+  for (const auto& kernel : launches)
+    for (const EmulatedLaunch& l : kernel)
+      if (l.threads > emulation::most_threads || l.blocks > UINT32_MAX || l.arguments.size() > emulation::most_arguments)
+        return error(ErrorKind::target, fmt::format("{} has more blocks, threads or arguments than devices take", l.function));
   TemporaryFolder folder;
   if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
-  {
-    std::ofstream source(folder.path / "kernels.cpp");
-    source << kernel_source(program, emulated(dialect)) << entries(program);
-    if (!source.flush()) return error(ErrorKind::target, fmt::format("{} can't be written", (folder.path / "kernels.cpp").string()));
-  }
+  if (auto ok = write_file(folder.path / emulated_file, source); !ok) return ok.error();
+  if (auto ok = write_file(folder.path / "main.cpp", main_file(launches, dialect)); !ok) return ok.error();
   int status = run_compiler(folder.path);
-  if (status == 127) return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
-  if (status != 0) return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels:{}", first_lines(folder.path / "log", 12)));
-  void* library = ::dlopen((folder.path / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return error(ErrorKind::target, fmt::format("the compiled kernels can't be loaded: {}", ::dlerror()));
-  auto out = std::make_unique<Emulator>(library);
-  if (!out->find_all(program)) return error(ErrorKind::bug, "a launch has no function in the compiled kernels");
-  return std::unique_ptr<Device>(std::move(out));
+  if (status == 127)
+    return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
+  if (status != 0)
+    return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels:{}", first_lines(folder.path / "log", 12)));
+  return start_emulated_device(folder.path / "kernels", with_lines_of_prelude({std::move(source), 0, 0, std::move(launches)}, dialect));
+}
+
+Result<std::unique_ptr<Device>> make_emulator(const GpuProgram& program, const Dialect& dialect) {
+  return make_emulator(kernel_source(program, dialect), emulated_launches(program), dialect);
 }
 
 }  // namespace hloc::gpu

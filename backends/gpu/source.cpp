@@ -63,7 +63,7 @@ std::string contents(const GpuProgram& program) {
   return out;
 }
 
-std::string kernel_functions(const GpuProgram& program) {
+std::string kernel_functions(const GpuProgram& program, const Dialect& dialect) {
   std::string out;
   for (const GpuKernel& k : program.kernels) {
     heading(out, *program.plan, k);
@@ -72,10 +72,15 @@ std::string kernel_functions(const GpuProgram& program) {
       out += KernelText(k, l).run() + "\n";
     }
   }
-  return helper_functions(out) + out;
+  return source_head(out, dialect) + out;
 }
 
 }  // namespace
+
+std::string source_head(std::string_view functions, const Dialect& dialect) {
+  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", dialect.wave, dialect.has_math ? "" : math_words(), dialect.prelude,
+                     helper_functions(functions));
+}
 
 std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
   const loops::Buffer& b = kernel.kernel->buffers[buffer];
@@ -83,8 +88,7 @@ std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {
 }
 
 std::string kernel_source(const GpuProgram& program, const Dialect& dialect) {
-  return fmt::format("{}\n// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", contents(program), dialect.wave,
-                     dialect.has_math ? "" : math_words(), dialect.prelude, kernel_functions(program));
+  return contents(program) + "\n" + kernel_functions(program, dialect);
 }
 
 }  // namespace hloc::gpu

@@ -63,9 +63,25 @@ __device__ inline double square_root(double x) {
 }
 )";
 
+constexpr std::string_view host_words = R"(
+#undef threadIdx
+#undef blockIdx
+#undef __launch_bounds__
+#undef __syncthreads
+#define __builtin_amdgcn_workitem_id_x() emulator::thread()
+#define __builtin_amdgcn_workgroup_id_x() emulator::block()
+#define __builtin_amdgcn_fence(order, scope) ((void)0)
+#define __builtin_amdgcn_s_barrier() emulator::wait_for_block()
+#define __builtin_amdgcn_mbcnt_lo(mask, from) 0
+#define __builtin_amdgcn_mbcnt_hi(mask, from) emulator::lane()
+#define __builtin_amdgcn_ds_bpermute(address, x) (int)emulator::exchange(~0ull, (unsigned int)(x), (address) / 4 % wave)
+#define __builtin_amdgcn_sqrtf(x) __builtin_sqrtf(x)
+#define __builtin_amdgcn_rsq(x) (1 / __builtin_sqrt(x))
+)";
+
 }  // namespace
 
-constinit const gpu::Dialect dialect{.wave = 64, .prelude = hip_words, .has_math = false};
-constinit const gpu::Dialect narrow_dialect{.wave = 32, .prelude = hip_words, .has_math = false};
+constinit const gpu::Dialect dialect{.wave = 64, .prelude = hip_words, .has_math = false, .host_words = host_words};
+constinit const gpu::Dialect narrow_dialect{.wave = 32, .prelude = hip_words, .has_math = false, .host_words = host_words};
 
 }  // namespace hloc::hip

@@ -13,7 +13,7 @@ extern char** environ;
 
 namespace hloc::host {
 
-int run_child(std::span<const std::string> arguments, std::span<const InheritedFile> files) {
+pid_t start_child(std::span<const std::string> arguments, std::span<const InheritedFile> files) {
   std::vector<char*> words;
   for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
   words.push_back(nullptr);
@@ -31,11 +31,19 @@ int run_child(std::span<const std::string> arguments, std::span<const InheritedF
   int failure = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   for (int copy : copies) ::close(copy);
-  if (failure != 0) return errno = failure, -1;
+  return failure == 0 ? child : (errno = failure, -1);
+}
+
+int wait_for_child(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return -1;
   return status;
+}
+
+int run_child(std::span<const std::string> arguments, std::span<const InheritedFile> files) {
+  pid_t child = start_child(arguments, files);
+  return child < 0 ? -1 : wait_for_child(child);
 }
 
 }  // namespace hloc::host

@@ -19,6 +19,7 @@ constexpr Command commands[] = {
     {"read", run_read},      {"roundtrip", run_round_trip}, {"verify", run_verify},      {"run", run_values},
     {"opt", run_opt},        {"plan", run_plan},            {"native", run_native},
     {"loops", run_loops_text},   {"machine", run_machine_text}, {"emit", run_emit},
+    {"emulator", run_emulator},
 };
 
 std::vector<std::string> files_below(const std::vector<std::string>& paths) {

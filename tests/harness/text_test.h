@@ -52,6 +52,8 @@ TextOutcome run_plan(const TextTest&);
 TextOutcome run_emit(const TextTest&);
 // Without host steps, and to the bit what the evaluator gives (NaN is NaN), on each target that this machine runs.
 TextOutcome run_native(const TextTest&);
+// Kernels in C: the emulator's finding, or the arrays that they write.
+TextOutcome run_emulator(const TextTest&);
 TextOutcome run_loops_text(const TextTest&);
 TextOutcome run_machine_text(const TextTest&);
 
