@@ -196,7 +196,7 @@ std::string c_name(std::string_view name) {
       "while", "try", "catch", "typename", "virtual", "volatile", "unix", "linux", "wave", "main",
       // functions of C's library that compilers know by name, or that a prelude defines
       "abs", "exp", "log", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "rint", "fma", "fabs", "pow", "sqrtf", "floorf", "ceilf", "truncf", "rintf",
-      "fmaf", "fabsf", "min", "max", "clock", "shuffle_down_word", "square_root", "emulator"};
+      "fmaf", "fabsf", "min", "max", "clock", "shuffle_down_word", "square_root", "threadIdx", "blockIdx", "blockDim", "gridDim", "emulator"};
   std::string out;
   for (char c : name) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';

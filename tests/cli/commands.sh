@@ -41,6 +41,10 @@ exits 1 "3 parameters (f32[], f32[100], f32[100])" "$hloc" run "$work/axpy.hlo"
 exits 1 "names 1 file" "$hloc" run "$work/axpy.hlo" --input x.npy
 exits 2 "machine" "$hloc" compile "$work/axpy.hlo" --emit assembler -o -
 exits 3 "apt install g++" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target cuda:host
+mkdir "$work/temporary"
+exits 0 "f32[100] =" env TMPDIR="$work/temporary" "$hloc" run "$work/axpy.hlo" --fill 1 --target hip:host
+ok "no temporary file is left behind" rmdir "$work/temporary"
+exits 3 "TMPDIR" env TMPDIR="$work/temporary" "$hloc" run "$work/axpy.hlo" --fill 1 --target hip:host
 exits 3 "apt install qemu-user" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
 exits 0 "host step: cholesky" "$hloc" run "$work/factored.hlo" --fill 1 --verbose
