@@ -1,4 +1,4 @@
-// The emulator of device source: barriers taken out of generated source one by one, and processes that end before their time.
+// The emulator of device source: barriers and guards taken out of generated source one by one, and processes that end before their time.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -98,7 +98,7 @@ std::unique_ptr<Device> device_for(std::string source, const std::vector<std::st
   return *std::move(device);
 }
 
-TEST_CASE("emulator: a barrier that is taken out is missed", "[emulator]") {
+TEST_CASE("emulator: a barrier that is taken out is noticed", "[emulator]") {
   constexpr std::string_view barrier = "__syncthreads();", nothing = "/* no barrier*/;";
   static_assert(barrier.size() == nothing.size());
   constexpr std::pair<const char*, const Dialect*> targets[] = {{"cuda:host", &cuda::dialect}, {"hip:host", &hip::dialect}};
@@ -126,6 +126,27 @@ TEST_CASE("emulator: a barrier that is taken out is missed", "[emulator]") {
       CHECK(found >= 1);
       if (text == product) CHECK(found == 2);
     }
+  }
+}
+
+// One condition at ragged edges after the other is made always true, or never.
+TEST_CASE("emulator: a guard that is taken out is noticed", "[emulator]") {
+  std::string source = kernel_source(compiled(product, "cuda:host").program, cuda::dialect);
+  constexpr std::pair<std::string_view, std::string_view> guards[] = {
+      {"if (m < 40 && k < 50)", "reads element"},
+      {"if (n < 70 && k < 50)", "reads element"},
+      {"if (m >= 40 || n >= 70) continue;", "writes element"}};
+  for (auto [guard, finding] : guards) {
+    size_t at = source.find(guard);
+    INFO(source << "\n" << guard);
+    REQUIRE(at != source.npos);
+    std::string changed = source;
+    changed.replace(at, guard.size(), guard.ends_with("continue;") ? "" : "if (true)");
+    auto got = run_source(product, "cuda:host", changed, cuda::dialect);
+    REQUIRE(!got);
+    CHECK(got.error().kind == ErrorKind::bug);
+    CHECK(got.error().line != 0);
+    CHECK_THAT(got.error().message, Catch::Contains(std::string(finding)));
   }
 }
 
@@ -173,7 +194,8 @@ extern "C" __global__ void endless(int* words) { for (volatile int i = 0;; i = i
     auto words = device->allocate(128);
     int process = 0;
     bool good = words && device->launch(0, 0, {&*words, 1}) &&
-                device->read(reinterpret_cast<std::byte*>(&process), *words, sizeof process) && ::write(ends[1], &process, sizeof process) == sizeof process &&
+                device->read(reinterpret_cast<std::byte*>(&process), *words, sizeof process) &&
+                ::write(ends[1], &process, sizeof process) == sizeof process &&
                 device->launch(0, 1, {&*words, 1});
     ::_exit(good);
   }
