@@ -1,6 +1,7 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include "backends/cuda/dialect.h"
+#include "backends/cuda/driver.h"
 #include "backends/cuda/nvrtc.h"
 #include "backends/gpu/device.h"
 
@@ -31,11 +32,6 @@ std::vector<TargetEntry> cuda_targets() {
 
 Result<ir::Target> cuda_facts(std::string_view target) { return gpu::device_facts(target); }
 
-Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
-  if (job.target->name != emulated_cuda) return gpu::not_run_yet(job, "cuda", emulated_cuda);
-  return gpu::compile_for_emulator(job, cuda::dialect);
-}
-
 Result<std::string> emit_cuda_source(const Job& job) { return gpu::source_text(job, cuda::dialect); }
 
 Result<cuda::DeviceCode> device_code(const Job& job) {
@@ -56,6 +52,17 @@ Result<std::string> emit_cubin(const Job& job) {
   auto code = device_code(job);
   if (!code) return code.error();
   return std::move(code->cubin);
+}
+
+Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
+  if (job.target->name == emulated_cuda) return gpu::compile_for_emulator(job, cuda::dialect);
+  auto architecture = gpu::device_of(job, "cuda:sm_80");
+  if (!architecture) return architecture.error();
+  auto driver = cuda::open_driver(*architecture);
+  if (!driver) return gpu::no_device(job, driver.error(), "cuda", emulated_cuda);
+  auto code = device_code(job);
+  if (!code) return gpu::no_device(job, code.error(), "cuda", emulated_cuda);
+  return gpu::compile_for_device(job, code->cubin, *std::move(driver));
 }
 
 constexpr EmitKind cuda_emits[] = {{"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/gpu/driver_device.h"
 #include "backends/gpu/emulator.h"
 #include "backends/gpu/source.h"
 #include "backends/loops/lower.h"
@@ -46,9 +47,19 @@ Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backend
   return make_executable(*std::move(program), *std::move(emulator));
 }
 
-Diagnostic not_run_yet(const backends::Job& job, std::string_view kind, std::string_view emulated) {
-  return error(ErrorKind::target, fmt::format("code for {} can be written (`hloc compile --emit {}`) but not run yet; --target {} runs the same source "
-                                              "on the CPU", job.target->name, kind, emulated));
+Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
+                                                                 std::unique_ptr<Driver> driver) {
+  auto program = gpu_program(job.plan);
+  if (!program) return program.error();
+  auto device = make_driver_device(*program, code, std::move(driver));
+  if (!device) return device.error();
+  return make_executable(*std::move(program), *std::move(device));
+}
+
+Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated) {
+  if (why.kind != ErrorKind::target) return why;
+  return error(why.kind, fmt::format("code for {} can't run here: {}; `hloc compile --emit {}` writes its source, and --target {} runs that "
+                                     "on the CPU", job.target->name, why.message, kind, emulated));
 }
 
 }  // namespace hloc::gpu

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "backends/gpu/dialect.h"
+#include "backends/gpu/driver.h"
 #include "backends/registry.h"
 
 namespace hloc::gpu {
@@ -22,7 +23,12 @@ Result<std::string_view> device_of(const backends::Job& job, std::string_view ex
 // The source compiled and run on this machine's CPU. Errors as for make_emulator.
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect);
 
-// What to say of a device on which code can't be run yet: source is had by --emit `kind`, and `emulated` is the target that runs it.
-Diagnostic not_run_yet(const backends::Job& job, std::string_view kind, std::string_view emulated);
+// The kernels run on a device; `code` is what its driver loads. Errors as for make_driver_device, and no memory there.
+Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
+                                                                 std::unique_ptr<Driver> driver);
+
+// An error that may be of kind `target`: then also what can be done here, source by --emit `kind`, and `emulated`, the target
+// that runs it.
+Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated);
 
 }  // namespace hloc::gpu

@@ -7,15 +7,18 @@ namespace hloc::gpu {
 
 class Library {
  public:
-  // The first of `names` that there is: in the folder that the environment variable `folder_variable` names, or its lib64
-  // or lib, else where the loader looks. Never unloaded: a second load costs nothing.
+  // The first of `names` that there is in the folder that the environment variable `folder_variable` names, or its lib64 or
+  // lib; else the first that there is where the loader looks. Never unloaded: a second load costs nothing.
   Library(std::span<const char* const> names, const char* folder_variable);
 
   bool is_open() const { return handle_ != nullptr; }
 
-  template <class Function>
-  void find(Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(address(name));
+  // The function of the first of these names that there is.
+  template <class Function, class... Names>
+  void find(Function*& function, Names... names) {
+    void* found = nullptr;
+    static_cast<void>(((found = address(names)) || ...));
+    function = reinterpret_cast<Function*>(found);
     has_all_ &= function != nullptr;
   }
   // Whether all functions that were looked for are there.

@@ -5,6 +5,7 @@
 #include "backends/gpu/device.h"
 #include "backends/hip/comgr.h"
 #include "backends/hip/dialect.h"
+#include "backends/hip/runtime.h"
 
 namespace hloc::backends {
 namespace {
@@ -35,11 +36,6 @@ const gpu::Dialect& dialect_of(const ir::Target& target) {
   return *std::ranges::find_if(hip_target_table, [&](const HipTarget& t) { return t.name == target.name; })->dialect;
 }
 
-Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
-  if (job.target->name != emulated_hip) return gpu::not_run_yet(job, "hip", emulated_hip);
-  return gpu::compile_for_emulator(job, dialect_of(*job.target));
-}
-
 Result<std::string> emit_hip_source(const Job& job) { return gpu::source_text(job, dialect_of(*job.target)); }
 
 Result<std::string> emit_code_object(const Job& job) {
@@ -48,6 +44,17 @@ Result<std::string> emit_code_object(const Job& job) {
   auto source = emit_hip_source(job);
   if (!source) return source.error();
   return hip::compile_source(*source, *processor);
+}
+
+Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
+  if (job.target->name == emulated_hip) return gpu::compile_for_emulator(job, dialect_of(*job.target));
+  auto processor = gpu::device_of(job, "hip:gfx90a");
+  if (!processor) return processor.error();
+  auto runtime = hip::open_runtime(*processor);
+  if (!runtime) return gpu::no_device(job, runtime.error(), "hip", emulated_hip);
+  auto code = emit_code_object(job);
+  if (!code) return gpu::no_device(job, code.error(), "hip", emulated_hip);
+  return gpu::compile_for_device(job, *code, *std::move(runtime));
 }
 
 constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true}};
