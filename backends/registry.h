@@ -52,6 +52,8 @@ struct Backend {
   std::vector<TargetEntry> (*targets)();
   // The facts of one of its targets; an error (kind `target`) when this machine can't run code for it but would have to.
   Result<ir::Target> (*facts)(std::string_view target);
+  // The device of this machine that runs a target's code, "NVIDIA H200"; empty where there is none. Null: targets are CPUs.
+  std::string (*device)(std::string_view target) = nullptr;
   bool wants_plan = true;
   Result<std::unique_ptr<Executable>> (*compile)(const Job& job) = nullptr;
   std::span<const EmitKind> emits;

@@ -203,8 +203,12 @@ std::vector<ListEntry> list_passes() {
 
 std::vector<ListEntry> list_targets() {
   std::vector<ListEntry> out;
-  for (const backends::Backend* b : backends::all_backends())
-    for (backends::TargetEntry& t : b->targets()) out.push_back({t.name, std::string(b->name), t.description});
+  for (const backends::Backend* b : backends::all_backends()) {
+    for (const backends::TargetEntry& t : b->targets()) {
+      std::string device = b->device ? b->device(t.name) : "";
+      out.push_back({t.name, std::string(b->name), device.empty() ? t.description : fmt::format("{}; here: {}", t.description, device)});
+    }
+  }
   return out;
 }
 

@@ -65,6 +65,12 @@ Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
   return gpu::compile_for_device(job, code->cubin, *std::move(driver));
 }
 
+std::string cuda_device(std::string_view target) {
+  if (target == emulated_cuda) return "";
+  auto info = cuda::find_device(target.substr(target.find(':') + 1));
+  return info ? info->name : "";
+}
+
 constexpr EmitKind cuda_emits[] = {{"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};
 
 }  // namespace
@@ -73,6 +79,7 @@ constinit const Backend cuda_backend{
     .name = "cuda",
     .targets = cuda_targets,
     .facts = cuda_facts,
+    .device = cuda_device,
     .wants_plan = true,
     .compile = compile_cuda,
     .emits = cuda_emits,

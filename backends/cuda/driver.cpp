@@ -154,6 +154,13 @@ Result<gpu::DeviceInfo> info_of(const DriverFunctions& driver, Device device) {
   return gpu::DeviceInfo{name, fmt::format("sm_{}{}", major, minor)};
 }
 
+// A device, its number and what it is.
+struct Found {
+  DriverFunctions driver;
+  size_t number;
+  gpu::DeviceInfo info;
+};
+
 Result<std::vector<gpu::DeviceInfo>> start(const DriverFunctions& driver) {
   int count = 0, status = driver.init(0);
   if (status == 0) status = driver.device_count(&count);
@@ -171,6 +178,16 @@ Result<std::vector<gpu::DeviceInfo>> start(const DriverFunctions& driver) {
   return out;
 }
 
+Result<Found> find(std::string_view architecture) {
+  auto driver = load_driver();
+  if (!driver) return driver.error();
+  auto devices = start(*driver);
+  if (!devices) return devices.error();
+  auto number = gpu::choose_device(*devices, architecture, runs_code);
+  if (!number) return number.error();
+  return Found{*driver, *number, std::move((*devices)[*number])};
+}
+
 }  // namespace
 
 bool runs_code(std::string_view device, std::string_view architecture) {
@@ -178,22 +195,25 @@ bool runs_code(std::string_view device, std::string_view architecture) {
   return has.major == wants.major && (wants.is_exact ? has.minor == wants.minor : has.minor >= wants.minor);
 }
 
+Result<gpu::DeviceInfo> find_device(std::string_view architecture) {
+  auto found = find(architecture);
+  if (!found) return found.error();
+  return std::move(found->info);
+}
+
 Result<std::unique_ptr<gpu::Driver>> open_driver(std::string_view architecture) {
-  auto driver = load_driver();
-  if (!driver) return driver.error();
-  auto devices = start(*driver);
-  if (!devices) return devices.error();
-  auto number = gpu::choose_device(*devices, architecture, runs_code);
-  if (!number) return number.error();
-  const gpu::DeviceInfo& info = (*devices)[*number];
+  auto found = find(architecture);
+  if (!found) return found.error();
+  const DriverFunctions& driver = found->driver;
+  const gpu::DeviceInfo& info = found->info;
   Device device = 0;
   Context context = nullptr;
-  int version = 0, status = driver->version(&version);
-  if (status == 0) status = driver->device(&device, static_cast<int>(*number));
-  if (status == 0) status = driver->retain_context(&context, device);
-  if (status != 0) return error(gpu::kind_of_status(status), fmt::format("{} can't be used: {}", info.text(), words_of(*driver, status)));
+  int version = 0, status = driver.version(&version);
+  if (status == 0) status = driver.device(&device, static_cast<int>(found->number));
+  if (status == 0) status = driver.retain_context(&context, device);
+  if (status != 0) return error(gpu::kind_of_status(status), fmt::format("{} can't be used: {}", info.text(), words_of(driver, status)));
   std::string name = fmt::format("{} ({}, driver for CUDA {}.{})", info.name, info.architecture, version / 1000, version % 1000 / 10);
-  return std::unique_ptr<gpu::Driver>(std::make_unique<CudaDriver>(*driver, device, context, std::move(name)));
+  return std::unique_ptr<gpu::Driver>(std::make_unique<CudaDriver>(driver, device, context, std::move(name)));
 }
 
 }  // namespace hloc::cuda

@@ -12,6 +12,9 @@ namespace hloc::cuda {
 // the process share. Errors of kind `target`: no driver, no device, or none that runs this code.
 Result<std::unique_ptr<gpu::Driver>> open_driver(std::string_view architecture);
 
+// The same, but it is only named.
+Result<gpu::DeviceInfo> find_device(std::string_view architecture);
+
 // Code for one version of a generation runs on it and later ones of that generation ("sm_80" on 8.6); "sm_90a" on 9.0 alone.
 bool runs_code(std::string_view device, std::string_view architecture);
 

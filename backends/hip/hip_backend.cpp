@@ -57,6 +57,12 @@ Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
   return gpu::compile_for_device(job, *code, *std::move(runtime));
 }
 
+std::string hip_device(std::string_view target) {
+  if (target == emulated_hip) return "";
+  auto info = hip::find_device(target.substr(target.find(':') + 1));
+  return info ? info->name : "";
+}
+
 constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true}};
 
 }  // namespace
@@ -65,6 +71,7 @@ constinit const Backend hip_backend{
     .name = "hip",
     .targets = hip_targets,
     .facts = hip_facts,
+    .device = hip_device,
     .wants_plan = true,
     .compile = compile_hip,
     .emits = hip_emits,

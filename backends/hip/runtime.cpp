@@ -136,16 +136,35 @@ Result<std::vector<gpu::DeviceInfo>> start(const Runtime& runtime) {
   return out;
 }
 
-}  // namespace
+// A device, its number and what it is.
+struct Found {
+  Runtime runtime;
+  size_t number;
+  gpu::DeviceInfo info;
+};
 
-Result<std::unique_ptr<gpu::Driver>> open_runtime(std::string_view processor) {
+Result<Found> find(std::string_view processor) {
   auto runtime = load_runtime();
   if (!runtime) return runtime.error();
   auto devices = start(*runtime);
   if (!devices) return devices.error();
   auto number = gpu::choose_device(*devices, processor, [](std::string_view device, std::string_view wanted) { return device == wanted; });
   if (!number) return number.error();
-  return std::unique_ptr<gpu::Driver>(std::make_unique<HipDriver>(*runtime, static_cast<int>(*number), (*devices)[*number].text()));
+  return Found{*runtime, *number, std::move((*devices)[*number])};
+}
+
+}  // namespace
+
+Result<gpu::DeviceInfo> find_device(std::string_view processor) {
+  auto found = find(processor);
+  if (!found) return found.error();
+  return std::move(found->info);
+}
+
+Result<std::unique_ptr<gpu::Driver>> open_runtime(std::string_view processor) {
+  auto found = find(processor);
+  if (!found) return found.error();
+  return std::unique_ptr<gpu::Driver>(std::make_unique<HipDriver>(found->runtime, static_cast<int>(found->number), found->info.text()));
 }
 
 }  // namespace hloc::hip

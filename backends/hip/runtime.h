@@ -12,4 +12,7 @@ namespace hloc::hip {
 // that runs this code.
 Result<std::unique_ptr<gpu::Driver>> open_runtime(std::string_view processor);
 
+// The same, but it is only named.
+Result<gpu::DeviceInfo> find_device(std::string_view processor);
+
 }  // namespace hloc::hip

@@ -78,6 +78,16 @@ if ! ldconfig -p | grep -q 'libcuda\.so\.1'; then
 fi
 exits 0 "__global__" on_stub env HLOC_STUB_DEVICES=none "$hloc" compile "$graph" --emit cuda --target cuda:sm_80
 
+exits 0 "cuda:sm_86   cuda       CUDA C for NVIDIA Ampere (GeForce, A40); here: Stub" on_stub env HLOC_STUB_DEVICES=sm_86 "$hloc" targets
+exits 0 "hip:gfx1100  hip        HIP C for AMD Radeon RX 7000; here: gfx Stub" on_stub env HLOC_STUB_DEVICES=gfx1100 "$hloc" targets
+
+# The script for a machine with a GPU.
+exits 3 "no GPU" on_stub env HLOC_STUB_DEVICES=none bash "$tests/bench/gpu.sh" "$build"
+small=(CASES=none ROWS=8 COLUMNS=64 SIZES=8 REPEAT=1)
+exits 0 "matrix_product f32[8,8]" on_stub env TARGET=hip:gfx90a "${small[@]}" bash "$tests/bench/gpu.sh" "$build"
+cp "$work/log" "$work/figures"
+ok "no figure is missing" test "$(grep -c ' ms ' "$work/figures")" = 7
+
 # Every call that can fail, failing: the status in the message, everything given back.
 fails() {  # fails CODE CALL:N:STATUS WORDS TARGET
   rm -f "$work/calls"
