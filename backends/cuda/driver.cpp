@@ -144,22 +144,17 @@ Capability capability(std::string_view architecture) {
   return {number / 10, number % 10, architecture.ends_with('a')};
 }
 
-Result<gpu::DeviceInfo> info_of(const DriverFunctions& driver, Device device) {
+Result<gpu::DeviceInfo> info_of(const DriverFunctions& driver, int number) {
+  Device device = 0;
   char name[256] = "";
-  int major = 0, minor = 0, status = driver.device_name(name, sizeof name - 1, device);
+  int major = 0, minor = 0, status = driver.device(&device, number);
+  if (status == 0) status = driver.device_name(name, sizeof name - 1, device);
   if (status == 0) status = driver.attribute(&major, capability_major, device);
   if (status == 0) status = driver.attribute(&minor, capability_minor, device);
   if (status != 0)
     return error(ErrorKind::target, fmt::format("NVIDIA's driver does not say what its device is: {}", words_of(driver, status)));
-  return gpu::DeviceInfo{name, fmt::format("sm_{}{}", major, minor)};
+  return gpu::DeviceInfo{number, name, fmt::format("sm_{}{}", major, minor)};
 }
-
-// A device, its number and what it is.
-struct Found {
-  DriverFunctions driver;
-  size_t number;
-  gpu::DeviceInfo info;
-};
 
 Result<std::vector<gpu::DeviceInfo>> start(const DriverFunctions& driver) {
   int count = 0, status = driver.init(0);
@@ -169,23 +164,11 @@ Result<std::vector<gpu::DeviceInfo>> start(const DriverFunctions& driver) {
   if (status != 0) return error(ErrorKind::target, fmt::format("NVIDIA's driver does not start: {}", words_of(driver, status)));
   std::vector<gpu::DeviceInfo> out;
   for (int i = 0; i < count; ++i) {
-    Device device = 0;
-    if (driver.device(&device, i) != 0) break;
-    auto info = info_of(driver, device);
+    auto info = info_of(driver, i);
     if (!info) return info.error();
     out.push_back(*std::move(info));
   }
   return out;
-}
-
-Result<Found> find(std::string_view architecture) {
-  auto driver = load_driver();
-  if (!driver) return driver.error();
-  auto devices = start(*driver);
-  if (!devices) return devices.error();
-  auto number = gpu::choose_device(*devices, architecture, runs_code);
-  if (!number) return number.error();
-  return Found{*driver, *number, std::move((*devices)[*number])};
 }
 
 }  // namespace
@@ -196,24 +179,26 @@ bool runs_code(std::string_view device, std::string_view architecture) {
 }
 
 Result<gpu::DeviceInfo> find_device(std::string_view architecture) {
-  auto found = find(architecture);
-  if (!found) return found.error();
-  return std::move(found->info);
+  auto driver = load_driver();
+  if (!driver) return driver.error();
+  auto devices = start(*driver);
+  if (!devices) return devices.error();
+  return gpu::choose_device(*devices, architecture, runs_code);
 }
 
 Result<std::unique_ptr<gpu::Driver>> open_driver(std::string_view architecture) {
-  auto found = find(architecture);
-  if (!found) return found.error();
-  const DriverFunctions& driver = found->driver;
-  const gpu::DeviceInfo& info = found->info;
+  auto info = find_device(architecture);
+  if (!info) return info.error();
+  auto driver = load_driver();
+  if (!driver) return driver.error();
   Device device = 0;
   Context context = nullptr;
-  int version = 0, status = driver.version(&version);
-  if (status == 0) status = driver.device(&device, static_cast<int>(found->number));
-  if (status == 0) status = driver.retain_context(&context, device);
-  if (status != 0) return error(gpu::kind_of_status(status), fmt::format("{} can't be used: {}", info.text(), words_of(driver, status)));
-  std::string name = fmt::format("{} ({}, driver for CUDA {}.{})", info.name, info.architecture, version / 1000, version % 1000 / 10);
-  return std::unique_ptr<gpu::Driver>(std::make_unique<CudaDriver>(driver, device, context, std::move(name)));
+  int version = 0, status = driver->version(&version);
+  if (status == 0) status = driver->device(&device, info->number);
+  if (status == 0) status = driver->retain_context(&context, device);
+  if (status != 0) return error(gpu::kind_of_status(status), fmt::format("{} can't be used: {}", info->text(), words_of(*driver, status)));
+  std::string name = fmt::format("{} ({}, driver for CUDA {}.{})", info->name, info->architecture, version / 1000, version % 1000 / 10);
+  return std::unique_ptr<gpu::Driver>(std::make_unique<CudaDriver>(*driver, device, context, std::move(name)));
 }
 
 }  // namespace hloc::cuda

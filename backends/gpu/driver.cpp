@@ -27,11 +27,11 @@ ErrorKind kind_of_status(int status) {
   return is_ours ? ErrorKind::bug : ErrorKind::target;
 }
 
-Result<size_t> choose_device(std::span<const DeviceInfo> devices, std::string_view wanted, RunsCode* runs) {
+Result<DeviceInfo> choose_device(std::span<const DeviceInfo> devices, std::string_view wanted, RunsCode* runs) {
   std::vector<std::string> there;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (runs(devices[i].architecture, wanted)) return i;
-    there.push_back(devices[i].text());
+  for (const DeviceInfo& d : devices) {
+    if (runs(d.architecture, wanted)) return d;
+    there.push_back(d.text());
   }
   return error(ErrorKind::target, fmt::format("what this machine has is {} (see `hloc targets`)", fmt::join(there, ", ")));
 }

@@ -42,8 +42,9 @@ class Driver {
 ErrorKind kind_of_status(int status);
 bool is_fault(int status);
 
-// A device of this machine.
+// A device of this machine, by the number that its driver knows it by.
 struct DeviceInfo {
+  int number = 0;
   std::string name, architecture;  // "NVIDIA H200", "sm_90"
   std::string text() const { return name + " (" + architecture + ")"; }
 };
@@ -51,7 +52,7 @@ struct DeviceInfo {
 // Whether a device of one architecture runs code for another.
 using RunsCode = bool(std::string_view device, std::string_view wanted);
 
-// The number of the first device that runs code for `wanted`. An error of kind `target` that says what there is.
-Result<size_t> choose_device(std::span<const DeviceInfo> devices, std::string_view wanted, RunsCode* runs);
+// The first device that runs code for `wanted`. An error of kind `target` that says what there is.
+Result<DeviceInfo> choose_device(std::span<const DeviceInfo> devices, std::string_view wanted, RunsCode* runs);
 
 }  // namespace hloc::gpu

@@ -111,7 +111,7 @@ Result<gpu::DeviceInfo> info_of(const Runtime& runtime, int device) {
   std::string bytes(more_than_any_version, '\0');
   if (int status = runtime.properties(bytes.data(), device))
     return error(ErrorKind::target, fmt::format("the HIP runtime does not say what its device is: {}", words_of(runtime, status)));
-  gpu::DeviceInfo out{bytes.c_str(), "an unknown processor"};
+  gpu::DeviceInfo out{device, bytes.c_str(), "an unknown processor"};
   if (out.name.empty()) out.name = "AMD device";
   for (size_t at = bytes.find("gfx", name_bytes); at != bytes.npos; at = bytes.find("gfx", at + 3)) {
     size_t end = at + 3;
@@ -136,35 +136,22 @@ Result<std::vector<gpu::DeviceInfo>> start(const Runtime& runtime) {
   return out;
 }
 
-// A device, its number and what it is.
-struct Found {
-  Runtime runtime;
-  size_t number;
-  gpu::DeviceInfo info;
-};
+}  // namespace
 
-Result<Found> find(std::string_view processor) {
+Result<gpu::DeviceInfo> find_device(std::string_view processor) {
   auto runtime = load_runtime();
   if (!runtime) return runtime.error();
   auto devices = start(*runtime);
   if (!devices) return devices.error();
-  auto number = gpu::choose_device(*devices, processor, [](std::string_view device, std::string_view wanted) { return device == wanted; });
-  if (!number) return number.error();
-  return Found{*runtime, *number, std::move((*devices)[*number])};
-}
-
-}  // namespace
-
-Result<gpu::DeviceInfo> find_device(std::string_view processor) {
-  auto found = find(processor);
-  if (!found) return found.error();
-  return std::move(found->info);
+  return gpu::choose_device(*devices, processor, [](std::string_view device, std::string_view wanted) { return device == wanted; });
 }
 
 Result<std::unique_ptr<gpu::Driver>> open_runtime(std::string_view processor) {
-  auto found = find(processor);
-  if (!found) return found.error();
-  return std::unique_ptr<gpu::Driver>(std::make_unique<HipDriver>(found->runtime, static_cast<int>(found->number), found->info.text()));
+  auto info = find_device(processor);
+  if (!info) return info.error();
+  auto runtime = load_runtime();
+  if (!runtime) return runtime.error();
+  return std::unique_ptr<gpu::Driver>(std::make_unique<HipDriver>(*runtime, info->number, info->text()));
 }
 
 }  // namespace hloc::hip

@@ -6,7 +6,8 @@ source "$(dirname "$0")/lib.sh"
 tests=$(cd "$(dirname "$0")/.." && pwd)
 shared=${HLOC_SHARED:-$tests/../../shared}
 stubs=$(cd "$build/tests/stubs" && pwd)
-unset HLOC_CUDA_PATH HLOC_ROCM_PATH  # of a compiler that is really there
+real_cuda=${HLOC_CUDA_PATH:-} real_rocm=${HLOC_ROCM_PATH:-}  # of compilers that are really there
+unset HLOC_CUDA_PATH HLOC_ROCM_PATH
 on_stub() { env HLOC_CUDA_PATH="$stubs" HLOC_ROCM_PATH="$stubs" HLOC_STUB_LOG="$work/calls" "$@"; }
 ended() { grep -qxF "end: 0 allocations, 0 modules, 0 contexts, current 0" "$work/calls" && ! grep -q mistake "$work/calls"; }
 graph=$tests/emit/cuda/softmax.hlo
@@ -112,7 +113,7 @@ exits 3 "making room for" on_stub env HLOC_STUB_MEMORY=50000 "$hloc" run "$graph
 
 # Code of the makers' own compilers, where they are installed: it loads, its functions have the launches' names, all is given back.
 real() {  # real TARGET KIND VARIABLE FOLDER
-  if "$hloc" compile "$graph" --emit "$2" --target "$1" -o "$work/code" >"$work/log" 2>&1; [ $? -eq 3 ]; then
+  if env "$3=$4" "$hloc" compile "$graph" --emit "$2" --target "$1" -o "$work/code" >"$work/log" 2>&1; [ $? -eq 3 ]; then
     echo "skipped: no real code on a stub device: $(cat "$work/log")"
     return
   fi
@@ -124,6 +125,10 @@ real() {  # real TARGET KIND VARIABLE FOLDER
   done
 }
 mkdir "$work/cuda" "$work/hip"
+for below in "" /lib64 /lib; do
+  [ -z "$real_cuda" ] || ln -sf "$real_cuda$below"/libnvrtc*.so* "$work/cuda"
+  [ -z "$real_rocm" ] || ln -sf "$real_rocm$below"/libamd_comgr.so* "$work/hip"
+done
 ln -s "$stubs/libcuda.so.1" "$work/cuda/libcuda.so.1"
 ln -s "$stubs/libamdhip64-old.so.5" "$work/hip/libamdhip64.so.5"
 real cuda:sm_80 cubin HLOC_CUDA_PATH "$work/cuda"
