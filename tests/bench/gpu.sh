@@ -14,13 +14,13 @@ source tests/case_lists.sh
 
 target=${TARGET:-$("$hloc" targets | sed -n 's/^\([^ ]*\) .*; here: .*/\1/p' | tail -1)}
 if [ -z "$target" ]; then
-  echo "no GPU: \`hloc targets\` finds neither a device of NVIDIA (libcuda.so.1) nor one of AMD (libamdhip64.so) that code can be made for" >&2
+  echo "no GPU: \`hloc targets\` finds no device of NVIDIA (libcuda.so.1) or AMD (libamdhip64.so) that code can be made for" >&2
   exit 3
 fi
 "$hloc" targets | grep "^$target " || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-limited() { timeout $((SECONDS < 590 ? 600 - SECONDS : 10)) "$@"; }
+limited() { timeout $((SECONDS < 590 ? 590 - SECONDS : 1)) "$@"; }  # what is left of ten minutes
 
 # The cases, in both forms.
 cases=() status=0
@@ -98,7 +98,9 @@ row_sums() {
 matrix_product() { echo "  y$1 = $array dot(x$2, x0), lhs_contracting_dims={1}, rhs_contracting_dims={0}"; }
 
 # step_ms NAME: what a step takes, from the times of one and of nine.
-run_ms() { limited "$hloc" bench "$work/$1.hlo" --target "$target" --repeat "$repeat" --json | sed -n 's/.*"run_ms_min":\([^,]*\),.*/\1/p'; }
+run_ms() {
+  limited "$hloc" bench "$work/$1.hlo" --target "$target" --repeat "$repeat" --json | sed -n 's/.*"run_ms_min":\([^,]*\),.*/\1/p'
+}
 step_ms() {
   name=$1 array="f32[$rows,$columns]"
   result=$array small="f32[1,8]" part="[0:1],[0:8]"
@@ -115,7 +117,8 @@ figure() {
     status=1
     return
   fi
-  awk -v ms="$ms" -v amount="$2" -v unit="$3" -v text="$4" 'BEGIN { printf "%-34s %9.4f ms %10.1f %s\n", text, ms, (ms > 0 ? amount / ms : 0), unit }'
+  awk -v ms="$ms" -v amount="$2" -v unit="$3" -v text="$4" \
+    'BEGIN { printf "%-34s %9.4f ms %10.1f %s\n", text, ms, (ms > 0 ? amount / ms : 0), unit }'
 }
 
 bytes=$((rows * columns * 4))
