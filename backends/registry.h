@@ -17,6 +17,10 @@
 #include "ir/target.h"
 #include "passes/plan.h"
 
+namespace hloc::host {
+class CodeCache;
+}
+
 namespace hloc::backends {
 
 // Code ready to run. One pointer per leaf, dense row-major, in the order of plan::Program::parameters and results.
@@ -26,6 +30,8 @@ class Executable {
   virtual Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                             const CallOptions& options) const = 0;
   virtual int64_t code_bytes() const { return 0; }
+  // Of code for a device; else empty.
+  virtual std::vector<KernelResources> device_kernels() const { return {}; }
   // The command that runs the code where this machine can't by itself; else empty.
   virtual std::string_view runner() const { return {}; }
 };
@@ -35,12 +41,17 @@ struct Job {
   ir::ModuleRef module;                         // after the passes, or as read for a backend without plan
   std::shared_ptr<const plan::Program> plan;    // null for a backend without plan
   const ir::Target* target = nullptr;
+  host::CodeCache* cache = nullptr;             // of what another compiler makes; null: none
 };
+
+// What the kernels of code for a device take. Errors: it is no such code.
+using ReadResources = Result<std::vector<KernelResources>>(std::string_view code);
 
 struct EmitKind {
   std::string_view name;  // "loops", "machine", "asm"
   Result<std::string> (*emit)(const Job& job);
   bool needs_tool = false;  // another compiler: not among the levels of `--dump`
+  ReadResources* resources = nullptr;  // of what was emitted; null: it is no code that a device takes as it is
 };
 
 struct TargetEntry {

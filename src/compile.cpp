@@ -76,6 +76,7 @@ Result<Lowered> lower(const Module& module, const CompileOptions& options) {
   if (!facts) return facts.error();
   out.target = std::make_shared<ir::Target>(std::move(*facts));
   out.module = module.ir();
+  if (!options.cache.empty()) out.cache = std::make_unique<host::CodeCache>(options.cache);
 
   if (auto verified = ir::verify(*out.module); !verified) return verified.error();
   if (auto complete = refuse_elided(*out.module); !complete) return complete.error();

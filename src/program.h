@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/host/code_cache.h"
 #include "backends/registry.h"
 #include "include/hloc/program.h"
 
@@ -25,8 +26,9 @@ struct Lowered {
   std::shared_ptr<ir::Target> target;
   ir::ModuleRef module;
   std::shared_ptr<const plan::Program> plan;
+  std::unique_ptr<host::CodeCache> cache;  // null: nothing is kept
 
-  backends::Job job() const { return {module, plan, target.get()}; }
+  backends::Job job() const { return {module, plan, target.get(), cache.get()}; }
 };
 
 // That the rules and passes to be left out exist: a misspelt one would silently stay on.

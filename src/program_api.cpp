@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,27 @@ void fill_stats(ProgramStats& stats, const Module& module, const Lowered& lowere
   }
 }
 
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// "k2_y" before "k10_x", whatever order the makers have them in.
+void set_device_kernels(ProgramStats& stats, std::vector<KernelResources> kernels) {
+  std::ranges::sort(kernels, [](const KernelResources& a, const KernelResources& b) { return ::strverscmp(a.name.c_str(), b.name.c_str()) < 0; });
+  stats.device_kernels = std::move(kernels);
+}
+
+// A level as text, or another compiler's code, where `stats` are wanted with what its kernels take.
+Result<std::string> emit_kind(const backends::EmitKind& kind, const backends::Job& job, ProgramStats* stats) {
+  auto text = kind.emit(job);
+  if (!text || !kind.resources || !stats) return text;
+  auto kernels = kind.resources(*text);
+  if (!kernels) return kernels.error();
+  set_device_kernels(*stats, std::move(*kernels));
+  stats->code_bytes = static_cast<int64_t>(text->size());
+  return text;
+}
+
 Result<Program> compile_program(const Module& module, const CompileOptions& options) {
   auto start = std::chrono::steady_clock::now();
   auto implementation = std::make_shared<Program::Implementation>();
@@ -67,11 +89,25 @@ Result<Program> compile_program(const Module& module, const CompileOptions& opti
   auto executable = lowered->backend->compile(lowered->job());
   if (!executable) return executable.error();
   implementation->executable = std::move(*executable);
-  implementation->stats.code_bytes = implementation->executable->code_bytes();
-  implementation->stats.runner = implementation->executable->runner();
-  implementation->stats.compile_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  ProgramStats& stats = implementation->stats;
+  stats.code_bytes = implementation->executable->code_bytes();
+  set_device_kernels(stats, implementation->executable->device_kernels());
+  if (lowered->cache) stats.from_cache = lowered->cache->has_found();
+  stats.runner = implementation->executable->runner();
+  stats.compile_ms = milliseconds_since(start);
   return Program(std::shared_ptr<const Program::Implementation>(std::move(implementation)));
+}
+
+Result<std::string> emit_lowered(const Lowered& lowered, std::string_view kind, std::string_view target, ProgramStats* stats) {
+  if (kind == "hlo") return ir::print_hlo(*lowered.module);
+  if (kind == "plan" && lowered.plan) return plan::to_string(*lowered.plan);
+  std::vector<std::string_view> known{"hlo"};
+  if (lowered.plan) known.push_back("plan");
+  for (const backends::EmitKind& k : lowered.backend->emits) {
+    if (k.name == kind) return emit_kind(k, lowered.job(), stats);
+    known.push_back(k.name);
+  }
+  return error(ErrorKind::usage, fmt::format("target '{}' can't emit '{}'; it can emit {}", target, kind, fmt::join(known, ", ")));
 }
 
 bool is_c_name(std::string_view s) {
@@ -106,8 +142,9 @@ Result<Program> compile(const Module& module, const CompileOptions& options) {
   return at_the_edge([&] { return compile_program(module, options); });
 }
 
-Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options) {
+Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options, ProgramStats* stats_out) {
   return at_the_edge([&]() -> Result<ObjectFile> {
+    auto start = std::chrono::steady_clock::now();
     if (!is_c_name(symbol))
       return error(ErrorKind::usage, fmt::format("'{}' can't name a C function: letters, digits and '_' were expected", symbol));
     if (auto shapes = module.parameters(); !shapes) return shapes.error();
@@ -123,24 +160,26 @@ Result<ObjectFile> compile_object(const Module& module, std::string_view symbol,
                    fmt::format("an object file can't hold ops that target '{}' has no native code for yet: {}; `hloc run` "
                                "evaluates them on the host",
                                lowered->target->name, fmt::join(stats.fallbacks, ", ")));
-    return lowered->backend->object(lowered->job(), symbol);
+    auto object = lowered->backend->object(lowered->job(), symbol);
+    if (!object) return object;
+    stats.code_bytes = static_cast<int64_t>(object->object.size());
+    stats.compile_ms = milliseconds_since(start);
+    if (stats_out) *stats_out = std::move(stats);
+    return object;
   });
 }
 
-Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options) {
+Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options, ProgramStats* stats) {
   return at_the_edge([&]() -> Result<std::string> {
+    auto start = std::chrono::steady_clock::now();
     auto lowered = lower(module, options);
     if (!lowered) return lowered.error();
-    if (kind == "hlo") return ir::print_hlo(*lowered->module);
-    if (kind == "plan" && lowered->plan) return plan::to_string(*lowered->plan);
-    std::vector<std::string_view> known{"hlo"};
-    if (lowered->plan) known.push_back("plan");
-    for (const backends::EmitKind& k : lowered->backend->emits) {
-      if (k.name == kind) return k.emit(lowered->job());
-      known.push_back(k.name);
-    }
-    return error(ErrorKind::usage, fmt::format("target '{}' can't emit '{}'; it can emit {}", options.target, kind,
-                                               fmt::join(known, ", ")));
+    if (stats) fill_stats(*stats = {}, module, *lowered);
+    auto text = emit_lowered(*lowered, kind, options.target, stats);
+    if (!stats) return text;
+    if (lowered->cache) stats->from_cache = lowered->cache->has_found();
+    stats->compile_ms = milliseconds_since(start);
+    return text;
   });
 }
 

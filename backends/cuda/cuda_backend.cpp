@@ -1,5 +1,6 @@
 #include "backends/cuda/cuda_backend.h"
 
+#include "backends/cuda/cubin.h"
 #include "backends/cuda/dialect.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/nvrtc.h"
@@ -16,11 +17,15 @@ constexpr CudaTarget cuda_target_table[] = {
     {"cuda:sm_75", "CUDA C for NVIDIA Turing"},
     {"cuda:sm_80", "CUDA C for NVIDIA A100"},
     {"cuda:sm_86", "CUDA C for NVIDIA Ampere (GeForce, A40)"},
+    {"cuda:sm_87", "CUDA C for NVIDIA Jetson Orin"},
     {"cuda:sm_89", "CUDA C for NVIDIA Ada"},
     {"cuda:sm_90", "CUDA C for NVIDIA Hopper"},
     {"cuda:sm_90a", "CUDA C for NVIDIA Hopper, code for it alone"},
     {"cuda:sm_100", "CUDA C for NVIDIA Blackwell (data centre)"},
+    {"cuda:sm_103", "CUDA C for NVIDIA Blackwell Ultra (B300; CUDA 12.9)"},
+    {"cuda:sm_110", "CUDA C for NVIDIA Jetson Thor (CUDA 13)"},
     {"cuda:sm_120", "CUDA C for NVIDIA Blackwell (GeForce)"},
+    {"cuda:sm_121", "CUDA C for NVIDIA DGX Spark (GB10; CUDA 12.9)"},
     {emulated_cuda, "the same CUDA C, run on this machine's CPU by an emulator (needs g++)"},
 };
 
@@ -39,7 +44,7 @@ Result<cuda::DeviceCode> device_code(const Job& job) {
   if (!architecture) return architecture.error();
   auto source = emit_cuda_source(job);
   if (!source) return source.error();
-  return cuda::compile_source(*source, *architecture);
+  return cuda::compile_source(*source, *architecture, job.cache);
 }
 
 Result<std::string> emit_ptx(const Job& job) {
@@ -62,7 +67,7 @@ Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
   if (!driver) return gpu::no_device(job, driver.error(), "cuda", emulated_cuda);
   auto code = device_code(job);
   if (!code) return gpu::no_device(job, code.error(), "cuda", emulated_cuda);
-  return gpu::compile_for_device(job, code->cubin, *std::move(driver));
+  return gpu::compile_for_device(job, code->cubin, *std::move(driver), cuda::kernel_resources);
 }
 
 std::string cuda_device(std::string_view target) {
@@ -71,7 +76,8 @@ std::string cuda_device(std::string_view target) {
   return info ? info->name : "";
 }
 
-constexpr EmitKind cuda_emits[] = {{"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true}};
+constexpr EmitKind cuda_emits[] = {
+    {"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true, cuda::kernel_resources}};
 
 }  // namespace
 

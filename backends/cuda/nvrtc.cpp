@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ using NvrtcProgram = void*;
 
 // Functions of NVRTC; all return 0 when good.
 struct Nvrtc {
+  std::string file;  // see Library::file_identity
   int (*create)(NvrtcProgram*, const char* source, const char* name, int headers, const char* const*, const char* const*);
   int (*compile)(NvrtcProgram, int options, const char* const*);
   int (*log_size)(NvrtcProgram, size_t*);
@@ -37,6 +39,7 @@ Result<Nvrtc> load_nvrtc() {
     return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; install it "
                                     "(package nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in HLOC_CUDA_PATH");
   Nvrtc out;
+  out.file = library.file_identity();
   library.find(out.create, "nvrtcCreateProgram");
   library.find(out.compile, "nvrtcCompileProgram");
   library.find(out.log_size, "nvrtcGetProgramLogSize");
@@ -75,32 +78,44 @@ void drop_zero(std::string& text) {
   while (!text.empty() && text.back() == '\0') text.pop_back();
 }
 
-}  // namespace
-
-Result<DeviceCode> compile_source(const std::string& source, std::string_view architecture) {
-  auto nvrtc = load_nvrtc();
-  if (!nvrtc) return nvrtc.error();
-  if (auto known = check_architecture(*nvrtc, architecture); !known) return known.error();
+Result<DeviceCode> run_compiler(const Nvrtc& nvrtc, const std::string& source, std::span<const char* const> options) {
   NvrtcProgram program = nullptr;
-  if (nvrtc->create(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0)
+  if (nvrtc.create(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0)
     return error(ErrorKind::memory, "NVRTC has no memory for a program");
-  std::string target = fmt::format("--gpu-architecture={}", architecture);
-  // Results to the bit: no contraction into fma but where the source says so.
-  const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false"};
-  int status = nvrtc->compile(program, static_cast<int>(std::size(options)), options);
+  int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
   DeviceCode out;
   std::string log;
   if (status == 0) {
-    out.ptx = fetch(program, nvrtc->ptx_size, nvrtc->ptx);
-    out.cubin = fetch(program, nvrtc->cubin_size, nvrtc->cubin);
+    out.ptx = fetch(program, nvrtc.ptx_size, nvrtc.ptx);
+    out.cubin = fetch(program, nvrtc.cubin_size, nvrtc.cubin);
     drop_zero(out.ptx);
   } else {
-    log = fetch(program, nvrtc->log_size, nvrtc->log);
+    log = fetch(program, nvrtc.log_size, nvrtc.log);
     drop_zero(log);
   }
-  nvrtc->destroy(&program);
+  nvrtc.destroy(&program);
   if (status != 0) return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status, log.substr(0, 2000)));
   return out;
+}
+
+}  // namespace
+
+Result<DeviceCode> compile_source(const std::string& source, std::string_view architecture, host::CodeCache* cache) {
+  auto nvrtc = load_nvrtc();
+  if (!nvrtc) return nvrtc.error();
+  if (auto known = check_architecture(*nvrtc, architecture); !known) return known.error();
+  std::string target = fmt::format("--gpu-architecture={}", architecture);
+  // Results to the bit: no contraction into fma but where the source says so.
+  const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false"};
+  if (!cache) return run_compiler(*nvrtc, source, options);
+  std::string key = fmt::format("NVRTC {}\n{}\n{}", nvrtc->file, fmt::join(options, " "), source);
+  auto parts = cache->find_or_make(key, [&]() -> Result<host::CodeCache::Parts> {
+    auto made = run_compiler(*nvrtc, source, options);
+    if (!made) return made.error();
+    return host::CodeCache::Parts{std::move(made->ptx), std::move(made->cubin)};
+  });
+  if (!parts) return parts.error();
+  return DeviceCode{std::move((*parts)[0]), std::move((*parts)[1])};
 }
 
 }  // namespace hloc::cuda

@@ -48,12 +48,14 @@ Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backend
 }
 
 Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
-                                                                 std::unique_ptr<Driver> driver) {
+                                                                 std::unique_ptr<Driver> driver, backends::ReadResources* resources) {
   auto program = gpu_program(job.plan);
   if (!program) return program.error();
   auto device = make_driver_device(*program, code, std::move(driver));
   if (!device) return device.error();
-  return make_executable(*std::move(program), *std::move(device));
+  // What the driver has loaded runs, also where it can't be read here.
+  auto kernels = resources(code);
+  return make_executable(*std::move(program), *std::move(device), kernels ? *std::move(kernels) : std::vector<KernelResources>{});
 }
 
 Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated) {

@@ -23,9 +23,10 @@ Result<std::string_view> device_of(const backends::Job& job, std::string_view ex
 // The source compiled and run on this machine's CPU. Errors as for make_emulator.
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect);
 
-// The kernels run on a device; `code` is what its driver loads. Errors as for make_driver_device, and no memory there.
+// The kernels run on a device; `code` is what its driver loads, and `resources` reads what its kernels take. Errors as for
+// make_driver_device, and no memory there.
 Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
-                                                                 std::unique_ptr<Driver> driver);
+                                                                 std::unique_ptr<Driver> driver, backends::ReadResources* resources);
 
 // An error that may be of kind `target`: then also what can be done here, source by --emit `kind`, and `emulated`, the target
 // that runs it.

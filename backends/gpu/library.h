@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 namespace hloc::gpu {
 
@@ -23,6 +24,8 @@ class Library {
   }
   // Whether all functions that were looked for are there.
   bool has_all() const { return has_all_; }
+  // The name of its file, with the file's size and time of change: another one where another version is installed.
+  std::string file_identity() const;
 
  private:
   void* address(const char* name) const;

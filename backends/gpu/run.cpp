@@ -138,10 +138,12 @@ class PlanRun {
 
 class GpuExecutable final : public backends::Executable {
  public:
-  GpuExecutable(GpuProgram program, std::unique_ptr<Device> device, DeviceMemory memory)
-      : program_(std::move(program)), device_(std::move(device)), memory_(std::move(memory)) {
+  GpuExecutable(GpuProgram program, std::unique_ptr<Device> device, DeviceMemory memory, std::vector<KernelResources> kernels)
+      : program_(std::move(program)), device_(std::move(device)), memory_(std::move(memory)), kernels_(std::move(kernels)) {
     for (size_t i = 0; i < program_.kernels.size(); ++i) numbers_[program_.kernels[i].step] = i;
   }
+
+  std::vector<KernelResources> device_kernels() const override { return kernels_; }
 
   Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions& options) const override {
     std::lock_guard lock(mutex_);  // memory is one for all calls
@@ -177,16 +179,19 @@ class GpuExecutable final : public backends::Executable {
   GpuProgram program_;
   std::unique_ptr<Device> device_;
   DeviceMemory memory_;
+  std::vector<KernelResources> kernels_;
   std::map<const plan::KernelStep*, size_t> numbers_;
   mutable std::mutex mutex_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<backends::Executable>> make_executable(GpuProgram program, std::unique_ptr<Device> device) {
+Result<std::unique_ptr<backends::Executable>> make_executable(GpuProgram program, std::unique_ptr<Device> device,
+                                                              std::vector<KernelResources> kernels) {
   auto memory = make_memory(program, *device);
   if (!memory) return memory.error();
-  return std::unique_ptr<backends::Executable>(std::make_unique<GpuExecutable>(std::move(program), std::move(device), *std::move(memory)));
+  return std::unique_ptr<backends::Executable>(
+      std::make_unique<GpuExecutable>(std::move(program), std::move(device), *std::move(memory), std::move(kernels)));
 }
 
 }  // namespace hloc::gpu

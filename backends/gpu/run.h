@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "backends/gpu/launch.h"
 #include "backends/registry.h"
@@ -23,7 +24,8 @@ class Device {
   virtual Result<void> launch(size_t kernel, size_t launch, std::span<std::byte* const> arguments) = 0;
 };
 
-// Takes all memory that calls need. Errors: the device's.
-Result<std::unique_ptr<backends::Executable>> make_executable(GpuProgram program, std::unique_ptr<Device> device);
+// Takes all memory that calls need; `kernels` is what the code takes, where that is known. Errors: the device's.
+Result<std::unique_ptr<backends::Executable>> make_executable(GpuProgram program, std::unique_ptr<Device> device,
+                                                              std::vector<KernelResources> kernels = {});
 
 }  // namespace hloc::gpu

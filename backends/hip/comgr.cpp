@@ -37,6 +37,7 @@ constexpr ComgrNumbers numbers_of_2{4, 2, 4, 6, 9}, numbers_of_3{3, 2, 3, 4, 7};
 
 // Functions of comgr; those with a result return 0 when good.
 struct Comgr {
+  std::string file;  // see Library::file_identity
   ComgrNumbers numbers;
   void (*version)(size_t* major, size_t* minor);
   int (*isa_count)(size_t*);
@@ -66,6 +67,7 @@ Result<Comgr> load_comgr() {
     return error(ErrorKind::target, "this needs comgr, AMD's compiler library, and libamd_comgr.so.3 (or .2) was not found; install it (Debian: "
                                     "apt install libamd-comgr2; ROCm: comgr) or name its folder in HLOC_ROCM_PATH");
   Comgr out{};
+  out.file = library.file_identity();
   library.find(out.version, "amd_comgr_get_version");
   library.find(out.isa_count, "amd_comgr_get_isa_count");
   library.find(out.isa_name, "amd_comgr_get_isa_name");
@@ -174,11 +176,12 @@ struct Action {
   std::span<const char* const> options;
 };
 
+// Results to the bit: no contraction into fma but where the source says so, neither before nor after bitcode. Without
+// -nogpuinc the headers of HIP are looked for.
+constexpr const char* compile_options[] = {"-O3", "-std=c++17", "-nogpuinc", "-ffp-contract=off"};
+constexpr const char* generate_options[] = {"-O3", "-ffp-contract=off"};
+
 Result<std::string> run_actions(const Comgr& comgr, const std::string& source, const std::string& isa) {
-  // Results to the bit: no contraction into fma but where the source says so, neither before nor after bitcode. Without
-  // -nogpuinc the headers of HIP are looked for.
-  static constexpr const char* compile_options[] = {"-O3", "-std=c++17", "-nogpuinc", "-ffp-contract=off"};
-  static constexpr const char* generate_options[] = {"-O3", "-ffp-contract=off"};
   const ComgrNumbers& n = comgr.numbers;
   const Action actions[] = {{"compiled", n.compile_to_bitcode, n.language_hip, compile_options},
                             {"linked", n.link_bitcode, 0, {}},
@@ -203,14 +206,22 @@ Result<std::string> run_actions(const Comgr& comgr, const std::string& source, c
 
 }  // namespace
 
-Result<std::string> compile_source(const std::string& source, std::string_view processor) {
+Result<std::string> compile_source(const std::string& source, std::string_view processor, host::CodeCache* cache) {
   static std::mutex one_at_a_time;  // not safe to be called by several threads
   std::lock_guard lock(one_at_a_time);
   auto comgr = load_comgr();
   if (!comgr) return comgr.error();
   std::string isa = fmt::format("amdgcn-amd-amdhsa--{}", processor);
   if (auto known = check_isa(*comgr, isa, processor); !known) return known.error();
-  return run_actions(*comgr, source, isa);
+  if (!cache) return run_actions(*comgr, source, isa);
+  std::string key = fmt::format("comgr {}\n{}\n{}\n{}\n{}", comgr->file, isa, fmt::join(compile_options, " "), fmt::join(generate_options, " "), source);
+  auto parts = cache->find_or_make(key, [&]() -> Result<host::CodeCache::Parts> {
+    auto made = run_actions(*comgr, source, isa);
+    if (!made) return made.error();
+    return host::CodeCache::Parts{*std::move(made)};
+  });
+  if (!parts) return parts.error();
+  return std::move((*parts)[0]);
 }
 
 }  // namespace hloc::hip

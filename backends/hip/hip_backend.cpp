@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/gpu/device.h"
+#include "backends/hip/code_object.h"
 #include "backends/hip/comgr.h"
 #include "backends/hip/dialect.h"
 #include "backends/hip/runtime.h"
@@ -43,7 +44,7 @@ Result<std::string> emit_code_object(const Job& job) {
   if (!processor) return processor.error();
   auto source = emit_hip_source(job);
   if (!source) return source.error();
-  return hip::compile_source(*source, *processor);
+  return hip::compile_source(*source, *processor, job.cache);
 }
 
 Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
@@ -54,7 +55,7 @@ Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
   if (!runtime) return gpu::no_device(job, runtime.error(), "hip", emulated_hip);
   auto code = emit_code_object(job);
   if (!code) return gpu::no_device(job, code.error(), "hip", emulated_hip);
-  return gpu::compile_for_device(job, *code, *std::move(runtime));
+  return gpu::compile_for_device(job, *code, *std::move(runtime), hip::kernel_resources);
 }
 
 std::string hip_device(std::string_view target) {
@@ -63,7 +64,8 @@ std::string hip_device(std::string_view target) {
   return info ? info->name : "";
 }
 
-constexpr EmitKind hip_emits[] = {{"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true}};
+constexpr EmitKind hip_emits[] = {
+    {"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true, hip::kernel_resources}};
 
 }  // namespace
 

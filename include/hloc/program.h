@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,8 +33,29 @@ struct CompileOptions {
   std::string target = "native";  // a name of list_targets()
   std::vector<std::string> disabled_rules = {}, disabled_passes = {};  // names of list_rules() and list_passes()
   bool verify_each = false;  // verify after every pass
+  // A folder that keeps what the compilers of devices' makers make, for the next time; made where there is none, and shared by
+  // any number of processes. Empty: nothing is kept. Adds errors of kind `io`, where it can't be written.
+  std::string cache = {};
   // Called with each level as it is made: ("00-read.hlo", text), ("01-inline.hlo", text) …; null: no text is made.
   std::function<void(const std::string& name, const std::string& text)> dump = {};
+};
+
+// What a launch of a kernel takes of a device, by the code that the maker's compiler made for it. What a maker does not say
+// is absent.
+struct KernelResources {
+  std::string name;                                // of its function in the source
+  int64_t registers = 0;                           // of a thread (AMD: vector registers), 32 bits each
+  std::optional<int64_t> scalar_registers;         // of a wave; AMD
+  std::optional<int64_t> accumulation_registers;   // of a thread, for matrix instructions; AMD
+  int64_t shared_bytes = 0;                        // of a block
+  int64_t stack_bytes = 0;                         // of a thread, in the device's memory: arrays, and registers that are spilled
+  // Bytes that instructions of a thread's code store and load to spill registers, each instruction counted once; NVIDIA.
+  std::optional<int64_t> spill_stored_bytes, spill_loaded_bytes;
+  std::optional<int64_t> spilled_registers, spilled_scalar_registers;  // AMD
+
+  bool spills() const {
+    return spill_stored_bytes.value_or(0) + spill_loaded_bytes.value_or(0) + spilled_registers.value_or(0) + spilled_scalar_registers.value_or(0) > 0;
+  }
 };
 
 // What compiling produced.
@@ -45,6 +67,8 @@ struct ProgramStats {
   std::vector<std::string> fallbacks;  // which ops, one per host step: "sort (main/sort.3)"
   int64_t arena_bytes = 0;        // scratch memory of one call
   int64_t code_bytes = 0;         // machine code and its constants
+  std::vector<KernelResources> device_kernels;  // of code for a device, in the order of the plan; else empty
+  std::optional<bool> from_cache;  // code for a device: whether it was in CompileOptions::cache and no compiler ran; absent: no cache
   std::string runner;             // the emulator that runs the code ("qemu-aarch64") where this machine can't; else empty
   double flops = 0, bytes = 0;    // of one call: arithmetic operations, and bytes kernels read and write
   double compile_ms = 0;
@@ -95,11 +119,13 @@ struct ObjectFile {
 };
 // `symbol` names the function: a C identifier. Nothing of this machine is in the object but, for "native", what its CPU
 // has. Errors as for `compile`, and of kind `target` where an op has no native code.
-Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options = {});
+// `stats`, where given, says what compiling produced.
+Result<ObjectFile> compile_object(const Module& module, std::string_view symbol, const CompileOptions& options = {}, ProgramStats* stats = nullptr);
 
 // A level of the compiler as text: "hlo" (optimised), "plan", "loops", "machine", "asm"; an error of kind `usage` lists what
-// the target can print.
-Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options = {});
+// the target can print. Code by the compiler of a device's maker, too: "ptx", "cubin", "code-object"; an error of kind `target`
+// where it is not installed. `stats` as for compile_object; device_kernels is filled for code that a device takes as it is.
+Result<std::string> emit(const Module& module, std::string_view kind, const CompileOptions& options = {}, ProgramStats* stats = nullptr);
 
 // Runs passes by name, in this order; each result is verified.
 Result<Module> optimize(const Module& module, std::span<const std::string> passes, const CompileOptions& options = {});

@@ -12,12 +12,13 @@
 #include "src/commands/case.h"
 #include "src/commands/command.h"
 #include "src/commands/inputs.h"
+#include "src/commands/stats.h"
 
 namespace hloc::cli {
 namespace {
 
 struct BenchArguments {
-  std::string path, target = "native";
+  std::string path, target = "native", cache;
   unsigned threads = 1;
   int repeat = 10;
   bool json = false;
@@ -52,7 +53,7 @@ int run_bench(const BenchArguments& a) {
     auto start = std::chrono::steady_clock::now();
     auto module = read(std::move(copy), file);
     if (!module) return report(module.error());
-    auto compiled = compile(*module, {.target = a.target});
+    auto compiled = compile(*module, {.target = a.target, .cache = a.cache});
     if (!compiled) return report(compiled.error());
     compile_ms = std::min(compile_ms, milliseconds_since(start));
     program = std::move(*compiled);
@@ -89,6 +90,7 @@ int run_bench(const BenchArguments& a) {
                            {"threads", a.threads},
                            {"target", s.target}};
   if (!s.runner.empty()) j["runner"] = s.runner;
+  add_device_code(j, s);
   say_runner(s);
   if (a.json) {
     fmt::print("{}\n", j.dump());
@@ -107,6 +109,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--threads", a->threads, "Threads (default 1)")->check(CLI::Range(1u, 1024u));
   command->add_option("--repeat", a->repeat, "Calls that are timed (default 10)")->check(CLI::Range(1, 1000000));
   command->add_option("--target", a->target, "native (default) or another of `hloc targets`");
+  add_cache_option(*command, a->cache);
   command->add_flag("--json", a->json, "One JSON object");
   command->footer(
       "Examples:\n"

@@ -191,6 +191,7 @@ void add_check(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("check", "Compare programs with their expected results");
   command->add_option("PATH", a->paths, "Case folders or trees of them, programs that check themselves, folders with an index.tsv, or .hlo files")->required();
   command->add_option("--target", a->options.target, "native (default) or another of `hloc targets`");
+  add_cache_option(*command, a->options.cache);
   command->add_option("--form", a->form, "hlo, mlir, mlirbc, pb or all that are there (default)")->check(CLI::IsMember({"hlo", "mlir", "mlirbc", "pb", "all"}));
   command->add_flag("--no-fallback", a->options.no_fallback, "Fail where an op runs by the evaluator instead of native code");
   command->add_flag("--bisect", a->options.bisect, "Where a result is wrong, say which pass or rule changes it first");

@@ -32,7 +32,7 @@ std::string blame(const Module& module, const std::vector<Bytes>& inputs, const 
 }
 
 CheckOutcome check_instance(const Case& c, const CaseInstance& instance, const Module& module, const CheckOptions& options) {
-  auto program = compile(module, {.target = options.target});
+  auto program = compile(module, {.target = options.target, .cache = options.cache});
   if (!program) return failed(program.error());
   if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
   auto inputs = case_inputs(c, instance);
@@ -91,7 +91,7 @@ CheckOutcome check_self(const CheckTask& task, const CheckOptions& options) {
   if (!modules) return failed(modules.error());
   CheckOutcome out;
   for (const Module& module : *modules) {
-    auto program = compile(module, {.target = options.target});
+    auto program = compile(module, {.target = options.target, .cache = options.cache});
     if (!program) return failed(program.error());
     if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
     out.fallbacks += program->stats().fallback_kernels;

@@ -21,7 +21,7 @@ struct CheckTask {
 };
 
 struct CheckOptions {
-  std::string target = "native";
+  std::string target = "native", cache;
   bool no_fallback = false, verify = false, bisect = false;
   unsigned threads = 1;
 };

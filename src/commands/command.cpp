@@ -88,6 +88,11 @@ void say_runner(const ProgramStats& stats) {
   if (!stats.runner.empty()) fmt::print(stderr, "note: code for {} runs under {} here\n", stats.target, stats.runner);
 }
 
+void add_cache_option(CLI::App& command, std::string& folder) {
+  command.add_option("--cache", folder, "A folder that keeps what NVRTC and comgr compile for the next time; made where there is none")
+      ->check(not_empty);
+}
+
 std::string not_empty(const std::string& text) { return text.empty() ? "a name was expected" : ""; }
 
 int exit_code(ErrorKind kind) {

@@ -42,6 +42,9 @@ bool written_in_place(const std::string& path);
 // Whether both name one existing file.
 bool same_file(const std::string& a, const std::string& b);
 
+// The option --cache, the same for all commands that make code for devices.
+void add_cache_option(CLI::App& command, std::string& folder);
+
 // Says on stderr that an emulator runs the code, where one does.
 void say_runner(const ProgramStats& stats);
 

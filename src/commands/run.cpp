@@ -13,12 +13,13 @@
 #include "src/commands/error.h"
 #include "src/commands/inputs.h"
 #include "src/commands/npy.h"
+#include "src/commands/stats.h"
 
 namespace hloc::cli {
 namespace {
 
 struct RunArguments {
-  std::string file, out, target = "native", dump;
+  std::string file, out, target = "native", dump, cache;
   InputArguments inputs;
   uint64_t fill = 0;
   unsigned threads = 1;
@@ -40,12 +41,6 @@ int show_results(const RunArguments& a, std::span<const Shape> shapes, const std
   for (size_t k = 0; k < shapes.size(); ++k)
     if (auto ok = write_output(fmt::format("{}/out{}.npy", a.out, k), make_npy(shapes[k], results[k])); !ok) return report(ok.error());
   return 0;
-}
-
-void show_stats(const ProgramStats& s) {
-  fmt::print(stderr, "target {}: instructions: {}, kernels: {}, host steps: {}, arena: {} bytes, code: {} bytes; compiled in {:.2f} ms\n",
-             s.target, s.instructions, s.kernels, s.fallback_kernels, s.arena_bytes, s.code_bytes, s.compile_ms);
-  for (const std::string& op : s.fallbacks) fmt::print(stderr, "  host step: {}\n", op);
 }
 
 bool is_loops_text(std::string_view text) {
@@ -75,7 +70,7 @@ int run_run(const RunArguments& a) {
   auto module = read(std::move(*text), a.file == "-" ? "<stdin>" : a.file);
   if (!module) return report(module.error());
 
-  CompileOptions options{.target = a.target};
+  CompileOptions options{.target = a.target, .cache = a.cache};
   Result<void> dumped;
   if (!a.dump.empty()) {
     if (auto ok = make_folder(a.dump); !ok) return report(ok.error());
@@ -118,6 +113,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--out", a->out, "A folder for out0.npy, out1.npy, …")->check(not_empty);
   command->add_option("--target", a->target, "native (default) or another of `hloc targets`");
   command->add_option("--threads", a->threads, "Threads (default 1); 0: one per core")->check(CLI::Range(0u, 1024u));
+  add_cache_option(*command, a->cache);
   command->add_flag("--verbose", a->verbose, "Say what the compiler did");
   command->add_option("--dump", a->dump, "A folder for every level of the compiler as text, numbered")->check(not_empty);
   command->footer(

@@ -47,6 +47,9 @@ ok "no temporary file is left behind" rmdir "$work/temporary"
 exits 3 "TMPDIR" env TMPDIR="$work/temporary" "$hloc" run "$work/axpy.hlo" --fill 1 --target hip:host
 exits 3 "apt install qemu-user" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
+exits 0 "kernels: 1, host steps: 0" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o" --verbose
+exits 0 '"kernels":1,"fallback_kernels":0' "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o" --json
+exits 2 "name a file" "$hloc" compile "$work/axpy.hlo" --emit loops --json
 exits 0 "host step: cholesky" "$hloc" run "$work/factored.hlo" --fill 1 --verbose
 exits 3 "cholesky" "$hloc" compile "$work/factored.hlo" -o "$work/factored.o"
 ok "no object is left behind" test ! -e "$work/factored.o"
