@@ -2,12 +2,11 @@
 source tests/case_lists.sh
 
 if [ -d "$shared/cases" ]; then
-  all=() native=() science=() emulated=()
+  all=() native=() science=()
   for c in $reference_cases; do all+=("$shared/cases/basics/$c"); done
   for c in $model_cases; do all+=("$shared/cases/models/$c"); done
   for c in $science_cases; do science+=("$shared/cases/science/$c"); done
   for c in $native_cases; do native+=("$shared/cases/$c"); done
-  for c in "${all[@]}"; do case $c in */matmul_512) ;; *) emulated+=("$c") ;; esac; done
   for form in hlo mlir; do
     count "reference, $form" "$hloc" check --target reference --form $form --jobs "$jobs" "${all[@]}"
     count "native, $form" "$hloc" check --form $form --jobs "$jobs" "${all[@]}"
@@ -15,7 +14,7 @@ if [ -d "$shared/cases" ]; then
       count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${native[@]}"
     done
     for target in cuda:host hip:host; do
-      count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${emulated[@]}"
+      count "$target without fallback, $form" "$hloc" check --target $target --no-fallback --form $form --jobs "$jobs" "${all[@]}" "${science[@]}"
     done
   done
   if command -v qemu-aarch64 >/dev/null; then

@@ -13,6 +13,8 @@ using loops::Statement;
 
 constexpr int vector_bytes = 16;
 constexpr int64_t least_square_extent = 16;
+// A body that computes more than this is not held up by memory, and several lanes of it may want more registers than there are.
+constexpr size_t most_lane_statements = 64;
 
 // Statements that take part may be repeated for each lane, with all loads by vectors before them and all stores behind.
 bool is_straight(const GpuKernel& kernel, const Launch& launch) {
@@ -40,7 +42,7 @@ bool is_by_lanes(const loops::Kernel& kernel, const Launch& launch, int lanes, c
 }
 
 int choose_lanes(const GpuKernel& kernel, const Launch& launch) {
-  if (launch.grid.empty() || !is_straight(kernel, launch)) return 1;
+  if (launch.grid.empty() || launch.body.size() > most_lane_statements || !is_straight(kernel, launch)) return 1;
   int width = 1;
   auto take = [&](const Access& a) { width = std::max(width, byte_width(kernel.kernel->buffers[a.buffer].element)); };
   for (const Statement* s : launch.body) {
