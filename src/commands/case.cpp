@@ -1,8 +1,5 @@
 #include "src/commands/case.h"
 
-#include <cmath>
-#include <cstring>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -48,30 +45,6 @@ CaseInstance parse_instance(const json& j) {
   for (const json& a : j.at("inputs")) out.inputs.push_back(parse_case_array(a));
   for (const json& a : j.at("outputs")) out.outputs.push_back(parse_case_array(a));
   return out;
-}
-
-std::string index_text(const Shape& shape, int64_t flat) {
-  std::vector<int64_t> index(shape.dims.size());
-  for (size_t d = index.size(); d-- > 0;) {
-    index[d] = flat % shape.dims[d];
-    flat /= shape.dims[d];
-  }
-  return fmt::format("[{}]", fmt::join(index, ","));
-}
-
-// Distance in representable values between two elements of a float type; -1 where that has no meaning.
-int64_t ulps_between(ElementType type, const std::byte* a, const std::byte* b) {
-  if (!is_float(type)) return -1;
-  auto ordered = [&](const std::byte* p) {
-    int64_t bits = 0;
-    std::memcpy(&bits, p, static_cast<size_t>(byte_width(type)));
-    int64_t sign = int64_t{1} << (bit_width(type) - 1);
-    if (bit_width(type) < 64) return bits & sign ? -(bits & (sign - 1)) : bits;
-    return bits < 0 ? static_cast<int64_t>(static_cast<uint64_t>(sign) - static_cast<uint64_t>(bits)) : bits;
-  };
-  int64_t d = 0;
-  if (__builtin_sub_overflow(ordered(a), ordered(b), &d)) return -1;
-  return std::abs(d);
 }
 
 }  // namespace
@@ -143,20 +116,7 @@ Result<std::optional<std::string>> compare_one(const Case& c, const CaseArray& w
   if (want.every > 1) stored.dims = {(want.shape.count() + want.every - 1) / want.every};
   auto elements = to_elements(*array, stored, path);
   if (!elements) return elements.error();
-  auto width = static_cast<size_t>(byte_width(shape.element));
-  int64_t wrong = 0, first = -1, count = stored.count();
-  for (int64_t i = 0; i < count; ++i) {
-    const std::byte* got = result.data() + static_cast<size_t>(i * want.every) * width;
-    if (close_enough({c.rtol, c.atol}, shape.element, got, elements->data() + static_cast<size_t>(i) * width)) continue;
-    if (wrong++ == 0) first = i;
-  }
-  if (static_cast<double>(wrong) <= c.mismatch_fraction * static_cast<double>(count)) return std::optional<std::string>();
-  const std::byte* got = result.data() + static_cast<size_t>(first * want.every) * width;
-  const std::byte* expected = elements->data() + static_cast<size_t>(first) * width;
-  int64_t ulps = ulps_between(shape.element, got, expected);
-  return std::optional(fmt::format("out{}{}: got {}, want {}{}; {} of {} elements are wrong", k, index_text(shape, first * want.every),
-                                   element_text(shape.element, got), element_text(shape.element, expected),
-                                   ulps >= 0 ? fmt::format(" ({} ulps)", ulps) : "", wrong, count));
+  return first_difference(k, shape, result, *elements, {{c.rtol, c.atol}, c.mismatch_fraction, want.every});
 }
 
 }  // namespace

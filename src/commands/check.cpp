@@ -37,12 +37,13 @@ void add_case_folder(const CheckArguments& a, const fs::path& folder, std::vecto
       tasks.push_back({CheckKind::case_folder, folder.string(), std::string(form)});
 }
 
-void add_file(const CheckArguments& a, const fs::path& file, std::vector<CheckTask>& tasks) {
+// `plain`: what is checked of a file that does not check itself.
+void add_file(const CheckArguments& a, const fs::path& file, CheckKind plain, std::vector<CheckTask>& tasks) {
   std::string form = "hlo";
   for (std::string_view known : all_forms)
     if (file.extension() == fmt::format(".{}", known)) form = known;
   if (!wanted(a, form)) return;
-  CheckKind kind = CheckKind::round_trip;
+  CheckKind kind = plain;
   if (form == "mlir" || form == "mlirbc") {
     auto text = read_bytes(file.string());
     if (text && (form == "mlirbc" || text->find("check.expect_") != std::string::npos)) kind = CheckKind::self_checking;
@@ -91,7 +92,7 @@ void add_folder(const CheckArguments& a, const fs::path& folder, std::vector<Che
   std::sort(entries.begin(), entries.end());
   for (const fs::path& entry : entries) {
     if (fs::is_directory(entry, ignored)) add_folder(a, entry, tasks);
-    else if (entry.extension() == ".hlo" || entry.extension() == ".mlir" || entry.extension() == ".mlirbc") add_file(a, entry, tasks);
+    else if (entry.extension() == ".hlo" || entry.extension() == ".mlir" || entry.extension() == ".mlirbc") add_file(a, entry, CheckKind::round_trip, tasks);
   }
 }
 
@@ -172,7 +173,7 @@ int run_check(const CheckArguments& a) {
     if (fs::is_directory(path, error)) {
       add_folder(a, path, tasks);
     } else if (fs::exists(path, error)) {
-      add_file(a, path, tasks);
+      add_file(a, path, CheckKind::evaluated, tasks);
     } else {
       return report(file_error(path, "there is no such file or folder"));
     }
@@ -189,7 +190,8 @@ int run_check(const CheckArguments& a) {
 void add_check(CLI::App& app, Action& action) {
   auto a = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand("check", "Compare programs with their expected results");
-  command->add_option("PATH", a->paths, "Case folders or trees of them, programs that check themselves, folders with an index.tsv, or .hlo files")->required();
+  command->add_option("PATH", a->paths, "Case folders or trees of them, programs that check themselves, folders with an index.tsv, or files to compare with the evaluator "
+                      "(files found in folders are only read and printed)")->required();
   command->add_option("--target", a->options.target, "native (default) or another of `hloc targets`");
   add_cache_option(*command, a->options.cache);
   command->add_option("--form", a->form, "hlo, mlir, mlirbc, pb or all that are there (default)")->check(CLI::IsMember({"hlo", "mlir", "mlirbc", "pb", "all"}));
@@ -203,7 +205,8 @@ void add_check(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  hloc check cases/ --jobs 4               every case below this folder\n"
-      "  hloc check cases/softmax --bisect        and which pass or rule is to blame");
+      "  hloc check cases/softmax --bisect        and which pass or rule is to blame\n"
+      "  hloc check graph.hlo --target cuda:host  this target's code and the evaluator on made inputs");
   command->callback([a, &action] { action = [a] { return run_check(*a); }; });
 }
 

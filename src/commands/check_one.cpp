@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "src/commands/case.h"
+#include "src/commands/fill.h"
 #include "src/commands/inputs.h"
+#include "src/commands/tolerance.h"
 
 namespace hloc::cli {
 namespace {
@@ -104,6 +106,46 @@ CheckOutcome check_self(const CheckTask& task, const CheckOptions& options) {
   return out;
 }
 
+Result<std::vector<Bytes>> results_on(const Module& module, const CompileOptions& how, const std::vector<Bytes>& inputs, const CheckOptions& options,
+                                      ProgramStats& stats) {
+  auto program = compile(module, how);
+  if (!program) return program.error();
+  stats = program->stats();
+  auto results = make_outputs(program->results());
+  if (!results) return results.error();
+  auto pool = make_thread_pool(options.threads);
+  auto called = program->call(input_spans(inputs), output_spans(*results), {.executor = pool.get(), .guard_pages = true});
+  if (!called) return called.error();
+  return results;
+}
+
+// Skipped: the evaluator can't say what is right.
+CheckOutcome check_evaluated(const CheckTask& task, const CheckOptions& options) {
+  if (CheckOutcome read = check_round_trip(task, options); read.status != CheckOutcome::passed) return read;
+  auto modules = read_modules(task.path);
+  if (!modules) return failed(modules.error());
+  CheckOutcome out;
+  for (const Module& module : *modules) {
+    auto parameters = module.parameters(), shapes = module.results();
+    if (!parameters || !shapes) return {CheckOutcome::skipped, "not run: " + (parameters ? shapes.error() : parameters.error()).message, out.fallbacks};
+    std::vector<Bytes> inputs;
+    for (size_t i = 0; i < parameters->size(); ++i) inputs.push_back(fill_default((*parameters)[i], 1 + i));
+    ProgramStats stats, of_evaluator;
+    auto got = results_on(module, {.target = options.target, .cache = options.cache}, inputs, options, stats);
+    auto want = results_on(module, {.target = "reference"}, inputs, options, of_evaluator);
+    if (!want && (!got || options.target == "reference")) return {CheckOutcome::skipped, "not run: " + want.error().message, out.fallbacks};
+    if (!got) return failed(got.error());
+    if (!want) return {CheckOutcome::skipped, "runs, but with nothing to compare: " + want.error().message, out.fallbacks};
+    if (options.no_fallback && stats.fallback_kernels > 0) return refuse_fallbacks(stats);
+    out.fallbacks += stats.fallback_kernels;
+    for (size_t k = 0; k < shapes->size(); ++k) {
+      auto difference = first_difference(k, (*shapes)[k], (*got)[k], (*want)[k], {usual_tolerance((*shapes)[k], (*want)[k])});
+      if (difference) return failed(*difference + (options.bisect ? blame(module, inputs, options) : ""));
+    }
+  }
+  return out;
+}
+
 CheckOutcome check_refusal(const CheckTask& task) {
   auto modules = read_modules(task.path);
   if (!modules) return modules.error().kind == ErrorKind::bug ? failed(modules.error()) : CheckOutcome{};
@@ -116,6 +158,7 @@ CheckOutcome check_one(const CheckTask& task, const CheckOptions& options) {
   switch (task.kind) {
     case CheckKind::case_folder: return check_case(task, options);
     case CheckKind::self_checking: return check_self(task, options);
+    case CheckKind::evaluated: return check_evaluated(task, options);
     case CheckKind::round_trip:
     case CheckKind::accept: return check_round_trip(task, options);
     case CheckKind::refuse: return check_refusal(task);

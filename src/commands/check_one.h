@@ -10,6 +10,7 @@ namespace hloc::cli {
 enum class CheckKind : uint8_t {
   case_folder,    // path is the folder, form one of hlo, mlir, mlirbc, pb
   self_checking,  // a file whose program has check.expect_*; all its modules
+  evaluated,      // a file whose results on made inputs are the evaluator's, and that reads, prints and reads again equal
   round_trip,     // a file that reads, prints and reads again equal
   accept,         // a file of an index.tsv that must be read (and round-trip)
   refuse,         // a file of an index.tsv that must be refused

@@ -132,6 +132,13 @@ ENTRY main {
 END
 exits 0 "1 passed, 0 failed, 0 skipped" "$hloc" check "$work/masks.hlo"
 
+# A file on the command line is run and compared with the evaluator; one that the evaluator can't run is not said to have passed.
+printf 'HloModule c ENTRY e { p = c64[4] parameter(0) ROOT r = c64[4] multiply(p, p) }' >"$work/complex.hlo"
+printf 'HloModule odd ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] custom-call(p), custom_call_target="nobody" }' >"$work/nobody.hlo"
+exits 0 "0 passed, 0 failed, 1 skipped" "$hloc" check "$work/nobody.hlo"
+exits 1 "no native code" "$hloc" check --no-fallback --target x86-64-v3 "$work/complex.hlo"
+exits 1 "needs g++" env PATH=/nowhere "$hloc" check "$work/axpy.hlo" --target cuda:host
+
 # explain: what the passes decided, with numbers; one pass only
 exits 0 "bytes of traffic and launch" "$hloc" explain "$work/axpy.hlo" --pass fuse
 exits 0 "" "$hloc" explain "$work/axpy.hlo"
