@@ -338,7 +338,7 @@ std::vector<KernelText::Own> KernelText::own_sums(const loops::Loop& l) {
 std::string KernelText::sum_of_block(const Own& own) {
   std::string slots = unique(own.name + "_of_wave"), all = unique("block_" + own.name);
   accumulators_[own.collected.acc] = own.name;
-  line("__shared__ {} {}[{}];", c_type(own.type), slots, launch_.threads / 32);
+  line("__shared__ {} {}[{}];", c_type(own.type), slots, launch_.threads / least_wave);
   line("const {0} {1} = block_reduce<{2}>({3}, {4}, []({0} a, {0} b) -> {0} {{ return {5}; }});", c_type(own.type), all, launch_.threads, own.own, slots,
        c_combination(own.collected.op, own.type, "a", "b"));
   read_.clear(), dirty_.clear();

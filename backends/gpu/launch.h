@@ -39,8 +39,12 @@ struct Tile {
   int threads() const { return m / thread_m * (n / thread_n); }
 };
 
-// Of shared memory, for what a launch keeps in it besides tiles and sums.
-inline constexpr int64_t most_shared_bytes = 32 << 10;
+// Of shared memory: what a launch may have on every device, and its local buffers or squares of that; the rest is for tiles
+// and sums.
+inline constexpr int64_t most_block_bytes = 48 << 10, most_shared_bytes = 32 << 10;
+
+// Threads of a wave on the devices where it has the fewest.
+inline constexpr int least_wave = 32;
 
 // Iterations along each side of a square, and how many rows of it a block's threads do at a time.
 inline constexpr int square_side = 32, square_rows = 8;

@@ -28,6 +28,7 @@ constexpr int64_t enough_blocks = 512;              // to keep a device busy
 constexpr int64_t least_part = 8192;                // iterations that are worth a block of their own
 constexpr int least_block_threads = 64;             // a whole wave on every device
 constexpr int64_t most_32_bit = INT32_MAX / 2;      // room for a grid's tail
+constexpr int64_t widest_element = 8;               // bytes
 
 bool is_plain(const Statement& s) {
   return s.as<loops::Compute>() || s.as<loops::Load>() || s.as<loops::IndexValue>() || s.as<loops::Test>() || s.as<loops::Derive>();
@@ -324,6 +325,16 @@ class KernelMapper {
     return most;
   }
 
+  // What the statement's shared loops collect.
+  int64_t collected_values(const Statement& s) const {
+    auto* loop = s.as<Loop>();
+    if (!loop) return 0;
+    if (is_shared_loop(kernel_, *loop)) return static_cast<int64_t>(collected_by(*loop).size());
+    int64_t values = 0;
+    for (const Statement& inner : loop->body) values += collected_values(inner);
+    return values;
+  }
+
   static int threads_for(int64_t extent) {
     int threads = least_block_threads;
     while (threads < threads_of_block && threads * 2 <= extent) threads *= 2;
@@ -344,13 +355,20 @@ class KernelMapper {
     for (size_t i = 0; i < out_.launches.size(); ++i) {
       Launch& l = out_.launches[i];
       l.places.assign(n, Place::none);
-      int64_t shared = 0;
+      int64_t shared = l.mapping == Mapping::block ? std::max(int64_t{0}, bytes_of_sums(l) - (most_block_bytes - most_shared_bytes)) : 0;
       for (BufferId b = 0; b < n; ++b) {
         if (!used[i][b]) continue;
         if (kernel_.buffers[b].role == loops::BufferRole::local) l.places[b] = place(l, b, users[b] > 1, shared);
         if (l.places[b] != Place::registers && l.places[b] != Place::shared) l.buffers.push_back(b);
       }
     }
+  }
+
+  // Of shared memory: each value has a place for each wave.
+  int64_t bytes_of_sums(const Launch& l) const {
+    int64_t values = 0;
+    for (const Statement* s : l.body) values += collected_values(*s);
+    return values * (l.threads / least_wave) * widest_element;
   }
 
   Place place(const Launch& l, BufferId b, bool is_common, int64_t& shared) {
