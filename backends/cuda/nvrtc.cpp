@@ -109,7 +109,7 @@ Result<DeviceCode> compile_source(const std::string& source, std::string_view ar
   const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false"};
   if (!cache) return run_compiler(*nvrtc, source, options);
   std::string key = fmt::format("NVRTC {}\n{}\n{}", nvrtc->file, fmt::join(options, " "), source);
-  auto parts = cache->find_or_make(key, [&]() -> Result<host::CodeCache::Parts> {
+  auto parts = cache->find_or_make(key, 2, [&]() -> Result<host::CodeCache::Parts> {
     auto made = run_compiler(*nvrtc, source, options);
     if (!made) return made.error();
     return host::CodeCache::Parts{std::move(made->ptx), std::move(made->cubin)};

@@ -30,17 +30,14 @@ bool runs_along_k(const Contract& c, bool is_left) {
 }  // namespace
 
 // The indices of a role's dimensions from one number that counts through them, the last one fastest.
-void KernelText::dims(const Contract& c, DimRole role, const std::string& from) {
+void KernelText::dims(const Contract& c, DimRole role, const std::string& all) {
   int64_t inner = size_of(c, role);
   bool is_first = true;
   for (const ContractDim& d : c.dims) {
     if (d.role != role) continue;
     inner /= d.extent;
-    std::string i = from;
-    if (inner > 1) i += fmt::format(" / {}", inner);
-    if (!is_first) i += fmt::format(" % {}", d.extent);
+    line("const {} {} = {};", index_type_, indices_[d.index], digit(all, is_first, d.extent, inner));
     is_first = false;
-    line("const {} {} = {};", index_type_, indices_[d.index], i);
   }
 }
 
@@ -111,7 +108,8 @@ void KernelText::tiles(const Contract& c) {
   std::string_view type = c_type(c.accumulate);
   int64_t m = size_of(c, DimRole::m), n = size_of(c, DimRole::n), k = size_of(c, DimRole::k);
   int64_t down = (m + t.m - 1) / t.m, across = (n + t.n - 1) / t.n;
-  line("// A block makes {} x {} of the {} x {} results, a thread {} x {} of these; {} of {} products at a time.", t.m, t.n, m, n, t.thread_m, t.thread_n, t.k, k);
+  line("// A block makes {} x {} of the {} x {} results, a thread {} x {} of these; {} of {} products at a time.", t.m, t.n, m, n, t.thread_m,
+       t.thread_n, t.k, k);
   line("__shared__ {} left_tile[{}][{}];", type, t.k, t.m + 1);
   line("__shared__ {} right_tile[{}][{}];", type, t.k, t.n + 1);
   line("const {} m_from = blockIdx.x / {} % {} * {}, n_from = blockIdx.x % {} * {};", index_type_, across, down, t.m, across, t.n);
@@ -136,7 +134,8 @@ void KernelText::shared_contract(const Contract& c) {
   together_ = false;
   int64_t m = size_of(c, DimRole::m), n = size_of(c, DimRole::n);
   std::string e = unique("element"), k = unique("k");
-  open(fmt::format("for ({0} {1} = threadIdx.x; {1} < {2}; {1} += {3})", index_type_, e, size_of(c, DimRole::batch) * m * n, launch_.threads));
+  open(fmt::format("for ({0} {1} = threadIdx.x; {1} < {2}; {1} += {3})", index_type_, e, size_of(c, DimRole::batch) * m * n,
+                   launch_.threads));
   dims(c, DimRole::batch, fmt::format("{} / {}", e, m * n));
   dims(c, DimRole::m, fmt::format("{} / {} % {}", e, n, m));
   dims(c, DimRole::n, fmt::format("{} % {}", e, n));

@@ -35,7 +35,8 @@ Result<std::string> loops_text(const backends::Job& job) {
 Result<std::string_view> device_of(const backends::Job& job, std::string_view example) {
   std::string_view name = job.target->name;
   std::string_view device = name.substr(name.find(':') + 1);
-  if (device == "host") return error(ErrorKind::usage, fmt::format("code is made for a device: name one, such as --target {} (see `hloc targets`)", example));
+  if (device == "host")
+    return error(ErrorKind::usage, fmt::format("code is made for a device: name one, such as --target {} (see `hloc targets`)", example));
   return device;
 }
 
@@ -60,8 +61,8 @@ Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends:
 
 Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated) {
   if (why.kind != ErrorKind::target) return why;
-  return error(why.kind, fmt::format("code for {} can't run here: {}; `hloc compile --emit {}` writes its source, and --target {} runs that "
-                                     "on the CPU", job.target->name, why.message, kind, emulated));
+  return error(why.kind, fmt::format("code for {} can't run here: {}; `hloc compile --emit {}` writes its source, and --target {} runs "
+                                     "that on the CPU", job.target->name, why.message, kind, emulated));
 }
 
 }  // namespace hloc::gpu

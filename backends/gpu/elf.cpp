@@ -54,7 +54,8 @@ Result<ElfFile> ElfFile::read(std::string_view bytes, uint16_t machine) {
     if (at > bytes.size() || header.e_shoff > bytes.size() - at || !read_at(bytes, header.e_shoff + at, h))
       return damaged_code("its section headers are not all there");
     bool is_in_file = h.sh_type != SHT_NOBITS && h.sh_type != SHT_NULL;
-    if (is_in_file && !run_at(bytes, h.sh_offset, h.sh_size, s.content)) return damaged_code(fmt::format("section {} reaches past the end", i));
+    if (is_in_file && !run_at(bytes, h.sh_offset, h.sh_size, s.content))
+      return damaged_code(fmt::format("section {} reaches past the end", i));
     s.type = h.sh_type, s.link = h.sh_link, s.size = h.sh_size;
     out.sections_.push_back(s);
   }
@@ -62,7 +63,8 @@ Result<ElfFile> ElfFile::read(std::string_view bytes, uint16_t machine) {
   if (header.e_shstrndx >= out.sections_.size()) return damaged_code("its sections have no names");
   std::string_view names = out.sections_[header.e_shstrndx].content;
   for (size_t i = 0; i < headers.size(); ++i) {
-    if (!string_at(names, headers[i].sh_name, out.sections_[i].name)) return damaged_code(fmt::format("the name of section {} is not there", i));
+    if (!string_at(names, headers[i].sh_name, out.sections_[i].name))
+      return damaged_code(fmt::format("the name of section {} is not there", i));
     out.by_name_.emplace(out.sections_[i].name, i);
   }
   return out;

@@ -2,7 +2,9 @@
 #include "backends/gpu/emulator.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +21,8 @@
 
 namespace hloc::gpu {
 namespace {
+
+constexpr int most_lines_of_log = 12;
 
 // The table of launches. A function is called by way of a pointer to one that takes untyped pointers: both take them in the
 // same registers.
@@ -81,8 +85,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
   return {};
 }
 
-// Runs g++ in that folder; its exit status, 127 when there is none.
-int run_compiler(const std::filesystem::path& folder) {
+// Runs g++ in that folder; its exit status.
+Result<int> run_compiler(const std::filesystem::path& folder) {
   // No fused multiply-add and no wider precision than the source says; -march: for fmaf, which is a call otherwise. At -O1 and
   // without threaded jumps no barrier becomes two. Code stands at its addresses in the file, within 4 GiB. DWARF 4: with
   // 5, binutils mix up the first two files. The checkers' libraries are left out: the program has functions in their place.
@@ -93,12 +97,14 @@ int run_compiler(const std::filesystem::path& folder) {
       "-fsanitize=alignment,integer-divide-by-zero", "-fsanitize-recover=alignment,integer-divide-by-zero", "-nodefaultlibs",
       "-o", folder / "kernels", folder / "main.cpp", "-pthread", "-lm", "-lc", "-lgcc"};
   int log = ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
-  if (log < 0) return 126;
+  if (log < 0) return error(ErrorKind::target, fmt::format("{} can't be written: {}", (folder / "log").string(), std::strerror(errno)));
   const host::InheritedFile files[] = {{log, STDOUT_FILENO}, {log, STDERR_FILENO}};
-  int status = host::run_child(arguments, files);
+  int status = host::run_child(arguments, files), failure = errno;
   ::close(log);
-  if (status < 0) return 127;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  if (status >= 0) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (failure == ENOENT)
+    return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
+  return error(ErrorKind::target, fmt::format("g++, which running kernels on the host needs, can't be started: {}", std::strerror(failure)));
 }
 
 std::string first_lines(const std::filesystem::path& file, int most) {
@@ -150,11 +156,11 @@ Result<std::unique_ptr<Device>> make_emulator(std::string source, std::vector<st
   if (folder.path.empty()) return error(ErrorKind::target, "no temporary folder can be made (TMPDIR or /tmp)");
   if (auto ok = write_file(folder.path / emulated_file, source); !ok) return ok.error();
   if (auto ok = write_file(folder.path / "main.cpp", main_file(launches, dialect)); !ok) return ok.error();
-  int status = run_compiler(folder.path);
-  if (status == 127)
-    return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
-  if (status != 0)
-    return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels:{}", first_lines(folder.path / "log", 12)));
+  auto status = run_compiler(folder.path);
+  if (!status) return status.error();
+  if (*status != 0)
+    return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels (status {}):{}", *status,
+                                             first_lines(folder.path / "log", most_lines_of_log)));
   return start_emulated_device(folder.path / "kernels", with_lines_of_prelude({std::move(source), 0, 0, std::move(launches)}, dialect));
 }
 

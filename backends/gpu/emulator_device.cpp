@@ -43,7 +43,10 @@ class Descriptor {
 class EmulatedDevice final : public Device {
  public:
   EmulatedDevice(Descriptor socket, Descriptor memory, EmulatedSource source)
-      : socket_(std::move(socket)), memory_(std::move(memory)), source_(std::move(source)) {}
+      : socket_(std::move(socket)), memory_(std::move(memory)), source_(std::move(source)) {
+    uint64_t number = 0;
+    for (const auto& kernel : source_.launches) first_launches_.push_back(std::exchange(number, number + kernel.size()));
+  }
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
   ~EmulatedDevice() override {
@@ -75,9 +78,7 @@ class EmulatedDevice final : public Device {
     const EmulatedLaunch& what = source_.launches[kernel][launch];
     if (process_ < 0)
       return error(ErrorKind::bug, fmt::format("{}: the process that runs emulated kernels has ended before", what.function));
-    uint64_t number = launch;
-    for (size_t k = 0; k < kernel; ++k) number += source_.launches[k].size();
-    request_.assign({number, bytes_});
+    request_.assign({first_launches_[kernel] + launch, bytes_});
     for (const std::byte* a : arguments) request_.push_back(offset(a));
     Finding finding;
     if (!exchange(finding)) return ended(what);
@@ -121,6 +122,7 @@ class EmulatedDevice final : public Device {
 
   Descriptor socket_, memory_;
   EmulatedSource source_;
+  std::vector<uint64_t> first_launches_;  // numbers in the process's table, by kernel
   pid_t process_ = -1;
   std::byte* here_ = nullptr;
   size_t bytes_ = 0;

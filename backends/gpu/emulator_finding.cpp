@@ -104,7 +104,7 @@ std::string other_access(const Finding& f, const SourcePlace& place) {
 }
 
 std::string crash(const Finding& f) {
-  if (f.is_stack_overflow) return "needs more than the 64 KiB of its stack";
+  if (f.is_stack_overflow) return fmt::format("needs more than the {} KiB of its stack", int{emulation::stack_kib});
   if (f.signal == SIGFPE) return "divides the least integer by -1";
   if (f.signal == SIGSEGV || f.signal == SIGBUS) return fmt::format("accesses memory that is not there, at {:#x}", f.address);
   return fmt::format("is ended by signal {}", f.signal);

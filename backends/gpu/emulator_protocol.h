@@ -15,7 +15,7 @@ enum Kind : int { nothing, outside, read_only, unwritten, race, misaligned, divi
 enum Where : int { nowhere, in_argument, in_shared };
 enum State : int { running, at_barrier, at_shuffle, finished };
 enum Limits : int { most_threads = 1024, most_arguments = 512, several = 1024, socket_number = 3, memory_number = 4,
-                    address_bits_of_argument = 34, name_bytes = 64 };
+                    address_bits_of_argument = 34, name_bytes = 64, stack_kib = 64 };
 struct Finding {
   Kind kind;
   Where where;

@@ -10,7 +10,7 @@ namespace hloc::gpu::emulation {
 constinit const std::string_view scheduler = R"(
 namespace emulator {
 
-constexpr unsigned long stack_bytes = 64 << 10, stack_stride = 2 * stack_bytes;  // the lower half is no memory
+constexpr unsigned long stack_bytes = stack_kib << 10, stack_stride = 2 * stack_bytes;  // the lower half is no memory
 
 static char* stacks;
 static int prepared_stacks;

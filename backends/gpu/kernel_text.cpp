@@ -96,6 +96,13 @@ std::string KernelText::condition(const std::vector<loops::Guard>& guards) const
 
 std::string KernelText::element(const loops::Access& a) const { return fmt::format("{}[{}]", buffers_[a.buffer], affine(a.offset)); }
 
+std::string KernelText::digit(const std::string& all, bool is_first, int64_t extent, int64_t inner) {
+  std::string out = all;
+  if (inner > 1) out += fmt::format(" / {}", inner);
+  if (!is_first) out += fmt::format(" % {}", extent);
+  return out;
+}
+
 // ---- The function ------------------------------------------------------------------------------------------------
 
 std::string KernelText::run() {
@@ -122,7 +129,8 @@ std::string KernelText::run() {
 void KernelText::head() {
   std::vector<std::string> parameters;
   for (BufferId b : launch_.buffers) parameters.push_back(fmt::format("{} {}", parameter_type(gpu_kernel_, b), buffers_[b]));
-  open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", launch_.threads, launch_.name, fmt::join(parameters, ", ")));
+  open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", launch_.threads, launch_.name,
+                   fmt::join(parameters, ", ")));
 }
 
 void KernelText::grid() {
@@ -143,9 +151,7 @@ void KernelText::grid() {
     bool is_last = &level == &launch_.grid.back(), is_first = inner == all;
     int64_t extent = level.loop->extent / (is_last ? launch_.lanes : 1);
     inner /= extent;
-    std::string i = n;
-    if (inner > 1) i += fmt::format(" / {}", inner);
-    if (!is_first) i += fmt::format(" % {}", extent);
+    std::string i = digit(n, is_first, extent, inner);
     if (is_last && launch_.lanes > 1) i += fmt::format(" * {}", launch_.lanes);
     line("const {} {} = {};", index_type_, indices_[level.loop->index], i);
   }
@@ -153,6 +159,7 @@ void KernelText::grid() {
 
 // Loads by vectors, the body for each lane, stores by vectors.
 void KernelText::lanes() {
+  Coalescing coalescing(gpu_kernel_, launch_);
   std::map<const Statement*, std::string> parts;
   std::vector<std::string> after;
   for (const Statement* s : launch_.body) {
@@ -160,8 +167,9 @@ void KernelText::lanes() {
     auto* store = s->as<loops::Store>();
     if (!load && !store) continue;
     const loops::Access& a = load ? load->access : store->access;
-    if (!is_by_lanes(kernel_, launch_, launch_.lanes, a)) continue;
-    std::string part = unique(buffers_[a.buffer] + "_part"), type = fmt::format("vector<{}, {}>", c_type(kernel_.buffers[a.buffer].element), launch_.lanes);
+    if (!coalescing.is_by_lanes(a, launch_.lanes)) continue;
+    std::string part = unique(buffers_[a.buffer] + "_part");
+    std::string type = fmt::format("vector<{}, {}>", c_type(kernel_.buffers[a.buffer].element), launch_.lanes);
     std::string at = fmt::format("({}{}*)(&{})", load ? "const " : "", type, element(a));
     if (load) line("const {} {} = *{};", type, part, at);
     else line("{} {};", type, part), after.push_back(fmt::format("*{} = {};", at, part));
@@ -247,13 +255,20 @@ void KernelText::block(const loops::Block& statements) {
 }
 
 void KernelText::statement(const Statement& s) {
-  std::visit(Overload{[&](const loops::Compute& c) { compute(c); }, [&](const loops::Load& l) { load(l); }, [&](const loops::Store& x) { store(x); },
-                      [&](const loops::IndexValue& v) { define(v.result, "n", fmt::format("({})({})", c_type(kernel_.type(v.result)), affine(v.affine))); },
-                      [&](const loops::Test& t) { define(t.result, "inside", condition(t.guards)); }, [&](const loops::Derive& d) { derive(d.index); },
-                      [&](const loops::Declare& d) { line("{} {} = {};", c_type(kernel_.accumulators[d.acc].type), accumulators_[d.acc], value(d.init)); },
-                      [&](const loops::Accumulate& a) { accumulate(a); }, [&](const loops::Set& x) { line("{} = {};", accumulators_[x.acc], value(x.value)); },
-                      [&](const loops::Get& g) { define(g.result, "got", accumulators_[g.acc]); }, [&](const loops::Loop& l) { loop(l); },
-                      [&](const loops::Contract& c) { shared_contract(c); }},
+  auto index_value = [&](const loops::IndexValue& v) {
+    define(v.result, "n", fmt::format("({})({})", c_type(kernel_.type(v.result)), affine(v.affine)));
+  };
+  auto declare = [&](const loops::Declare& d) {
+    line("{} {} = {};", c_type(kernel_.accumulators[d.acc].type), accumulators_[d.acc], value(d.init));
+  };
+  std::visit(Overload{[&](const loops::Compute& c) { compute(c); }, [&](const loops::Load& l) { load(l); },
+                      [&](const loops::Store& x) { store(x); }, index_value,
+                      [&](const loops::Test& t) { define(t.result, "inside", condition(t.guards)); },
+                      [&](const loops::Derive& d) { derive(d.index); }, declare,
+                      [&](const loops::Accumulate& a) { accumulate(a); },
+                      [&](const loops::Set& x) { line("{} = {};", accumulators_[x.acc], value(x.value)); },
+                      [&](const loops::Get& g) { define(g.result, "got", accumulators_[g.acc]); },
+                      [&](const loops::Loop& l) { loop(l); }, [&](const loops::Contract& c) { shared_contract(c); }},
              s.what);
 }
 
@@ -293,7 +308,8 @@ void KernelText::derive(loops::IndexId id) {
     bool positive = loops::range_of(kernel_, i.of).lo >= 0;
     std::string of = affine(i.of);
     if (i.of.terms.size() > 1 || i.of.base != 0 || !positive) of = "(" + of + ")";
-    std::string quotient = positive ? fmt::format("{} / {}", of, i.divisor) : fmt::format("floor_div<{}>({}, {})", index_type_, of, i.divisor);
+    std::string quotient = fmt::format("{} / {}", of, i.divisor);
+    if (!positive) quotient = fmt::format("floor_div<{}>({}, {})", index_type_, of, i.divisor);
     if (i.kind == loops::IndexKind::floor_div) x = quotient;
     else x = positive ? fmt::format("{} % {}", of, i.divisor) : fmt::format("{} - {} * {}", of, i.divisor, quotient);
   }
@@ -339,8 +355,8 @@ std::string KernelText::sum_of_block(const Own& own) {
   std::string slots = unique(own.name + "_of_wave"), all = unique("block_" + own.name);
   accumulators_[own.collected.acc] = own.name;
   line("__shared__ {} {}[{}];", c_type(own.type), slots, launch_.threads / least_wave);
-  line("const {0} {1} = block_reduce<{2}>({3}, {4}, []({0} a, {0} b) -> {0} {{ return {5}; }});", c_type(own.type), all, launch_.threads, own.own, slots,
-       c_combination(own.collected.op, own.type, "a", "b"));
+  line("const {0} {1} = block_reduce<{2}>({3}, {4}, []({0} a, {0} b) -> {0} {{ return {5}; }});", c_type(own.type), all, launch_.threads,
+       own.own, slots, c_combination(own.collected.op, own.type, "a", "b"));
   read_.clear(), dirty_.clear();
   return all;
 }
@@ -374,8 +390,8 @@ void KernelText::part_of_loop(const Spread& spread) {
   std::vector<Own> sums = own_sums(*spread.loop);
   together_ = false;
   const std::string& i = indices_[spread.loop->index];
-  loop_of_one(*spread.loop, fmt::format("for ({0} {1} = part * {2} + threadIdx.x; {1} < {3}; {1} += {4})", index_type_, i, launch_.threads, spread.loop->extent,
-                                        spread.parts * launch_.threads));
+  loop_of_one(*spread.loop, fmt::format("for ({0} {1} = part * {2} + threadIdx.x; {1} < {3}; {1} += {4})", index_type_, i,
+                                        launch_.threads, spread.loop->extent, spread.parts * launch_.threads));
   together_ = true;
   for (size_t k = 0; k < sums.size(); ++k) {
     std::string block = sum_of_block(sums[k]);

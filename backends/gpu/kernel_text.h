@@ -37,6 +37,9 @@ class KernelText {
   std::string affine(const loops::Affine& a) const;
   std::string condition(const std::vector<loops::Guard>& guards) const;
   std::string element(const loops::Access& a) const;
+  // One of the indices that the number `all` counts through, the last one fastest: it takes `extent` values, all behind it
+  // together `inner`.
+  static std::string digit(const std::string& all, bool is_first, int64_t extent, int64_t inner);
 
   // ---- The function ----
   void head();
@@ -70,6 +73,8 @@ class KernelText {
 
   // ---- Squares (square_text.cpp) ----
   void take_words_of_squares();
+  Statements square_indices(std::vector<std::string>& from);
+  int open_step(const std::vector<std::string>& from, const char* outer, const char* inner);
   void squares();
 
   // ---- Contractions (contract_text.cpp) ----
@@ -77,7 +82,7 @@ class KernelText {
   void tile_operand(const loops::Contract& c, bool is_left, const std::string& tile);
   void tile_sums(const loops::Contract& c);
   void tile_epilogue(const loops::Contract& c);
-  void dims(const loops::Contract& c, loops::DimRole role, const std::string& from);
+  void dims(const loops::Contract& c, loops::DimRole role, const std::string& all);
   void product(const loops::Contract& c, const std::string& sum, const std::string& a, const std::string& b);
   std::string converted(const loops::Contract& c, loops::ValueId v) const;
 

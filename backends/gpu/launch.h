@@ -117,7 +117,8 @@ std::vector<Collected> collected_by(const loops::Loop& loop);
 // Null: the launch does the loop itself.
 const Spread* spread_of(const Launch& launch, const loops::Loop* loop);
 
-// Mapping `squares`: blocks along the loop of a level of the grid.
+// Mapping `squares`: whether the loop of a level of the grid is one of the square's sides, and how many blocks lie along it.
+bool is_side(const Launch& launch, size_t level);
 int64_t blocks_along(const Launch& launch, size_t level);
 
 // By buffer: one number for an input and the output that overwrites it.

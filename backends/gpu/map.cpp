@@ -128,7 +128,8 @@ class KernelMapper {
   }
 
   // Of all these, the statements at some places and the plain ones before them that they need; nullopt: not only plain ones.
-  std::optional<std::vector<const Statement*>> with_needs(const std::vector<const Statement*>& all, const std::vector<size_t>& places) const {
+  std::optional<std::vector<const Statement*>> with_needs(const std::vector<const Statement*>& all,
+                                                          const std::vector<size_t>& places) const {
     Needs needs(kernel_);
     std::vector<const Statement*> out;
     size_t next = places.size();
@@ -166,7 +167,8 @@ class KernelMapper {
   bool is_repeatable(const Statement& s, bool inside) const {
     if (!is_plain(s)) return false;
     auto* load = s.as<loops::Load>();
-    return !load || inside || (kernel_.buffers[load->access.buffer].role == loops::BufferRole::input && !out_.is_in_place[load->access.buffer]);
+    if (!load || inside) return true;
+    return kernel_.buffers[load->access.buffer].role == loops::BufferRole::input && !out_.is_in_place[load->access.buffer];
   }
 
   void add_rest(std::vector<const Statement*> body) {
@@ -200,7 +202,7 @@ class KernelMapper {
       l.is_cooperative = true;
       l.blocks = l.iterations;
       spread_loops(l);
-    } else if (auto square = choose_square(out_, l)) {
+    } else if (auto square = Coalescing(out_, l).choose_square()) {
       l.mapping = Mapping::squares;
       l.square_level = *square;
       l.threads = square_side * square_rows;
@@ -208,7 +210,7 @@ class KernelMapper {
       for (size_t i = 0; i < l.grid.size(); ++i) l.blocks *= blocks_along(l, i);
     } else {
       l.threads = threads_of_block;
-      l.lanes = choose_lanes(out_, l);
+      l.lanes = Coalescing(out_, l).choose_lanes();
       l.blocks = (l.iterations / l.lanes + threads_of_block - 1) / threads_of_block;
     }
     out_.launches.push_back(std::move(l));
@@ -252,7 +254,9 @@ class KernelMapper {
   // No stores, and of what lives outside only accumulators that it adds to.
   static bool only_collects(const Loop& loop) {
     std::vector<Collected> collected = collected_by(loop);
-    auto is_collected = [&](loops::AccId acc) { return std::ranges::any_of(collected, [acc](const Collected& c) { return c.acc == acc; }); };
+    auto is_collected = [&](loops::AccId acc) {
+      return std::ranges::any_of(collected, [acc](const Collected& c) { return c.acc == acc; });
+    };
     std::set<loops::AccId> inside;
     bool ok = !collected.empty();
     for_each_statement(loop.body, [&](const Statement& s) {
@@ -476,10 +480,11 @@ const Spread* spread_of(const Launch& launch, const Loop* loop) {
   return found == launch.spread.end() ? nullptr : &*found;
 }
 
+bool is_side(const Launch& launch, size_t level) { return level == launch.square_level || level + 1 == launch.grid.size(); }
+
 int64_t blocks_along(const Launch& launch, size_t level) {
   int64_t extent = launch.grid[level].loop->extent;
-  bool is_side = level == launch.square_level || level + 1 == launch.grid.size();
-  return is_side ? (extent + square_side - 1) / square_side : extent;
+  return is_side(launch, level) ? (extent + square_side - 1) / square_side : extent;
 }
 
 std::vector<BufferId> memories_of(const GpuKernel& kernel) {

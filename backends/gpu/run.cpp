@@ -145,7 +145,8 @@ class GpuExecutable final : public backends::Executable {
 
   std::vector<KernelResources> device_kernels() const override { return kernels_; }
 
-  Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions& options) const override {
+  Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                    const CallOptions& options) const override {
     std::lock_guard lock(mutex_);  // memory is one for all calls
     const plan::Program& plan = *program_.plan;
     if (options.guard_pages)

@@ -47,11 +47,12 @@ void heading(std::string& out, const plan::Program& plan, const GpuKernel& k) {
 std::string how(const Launch& l) {
   if (l.mapping == Mapping::tiles) return fmt::format("a block for each of {} tiles, {} threads", l.blocks, l.threads);
   if (l.mapping == Mapping::parts)
-    return fmt::format("a block of {} threads for each of {} parts of {} iteration{}", l.threads, l.spread.front().parts, l.iterations, l.iterations == 1 ? "" : "s");
+    return fmt::format("a block of {} threads for each of {} parts of {} iteration{}", l.threads, l.spread.front().parts, l.iterations,
+                       l.iterations == 1 ? "" : "s");
   if (l.iterations == 1) return l.threads == 1 ? "one thread" : fmt::format("one block of {} threads", l.threads);
   if (l.mapping == Mapping::block) return fmt::format("a block of {} threads for each of {} iterations", l.threads, l.iterations);
   if (l.mapping == Mapping::squares)
-    return fmt::format("a block of {} threads for each square of {} x {} of {} iterations", l.threads, square_side, square_side, l.iterations);
+    return fmt::format("a block of {0} threads for each square of {1} x {1} of {2} iterations", l.threads, square_side, l.iterations);
   if (l.lanes > 1) return fmt::format("a thread for each {} of {} iterations", l.lanes, l.iterations);
   return fmt::format("a thread for each of {} iterations", l.iterations);
 }
@@ -78,8 +79,8 @@ std::string kernel_functions(const GpuProgram& program, const Dialect& dialect) 
 }  // namespace
 
 std::string source_head(std::string_view functions, const Dialect& dialect) {
-  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", dialect.wave, dialect.has_math ? "" : math_words(), dialect.prelude,
-                     helper_functions(functions));
+  return fmt::format("// Threads that execute together.\nenum {{ wave = {} }};\n\n{}{}\n{}", dialect.wave,
+                     dialect.has_math ? "" : math_words(), dialect.prelude, helper_functions(functions));
 }
 
 std::string parameter_type(const GpuKernel& kernel, loops::BufferId buffer) {

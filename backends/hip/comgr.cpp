@@ -215,7 +215,7 @@ Result<std::string> compile_source(const std::string& source, std::string_view p
   if (auto known = check_isa(*comgr, isa, processor); !known) return known.error();
   if (!cache) return run_actions(*comgr, source, isa);
   std::string key = fmt::format("comgr {}\n{}\n{}\n{}\n{}", comgr->file, isa, fmt::join(compile_options, " "), fmt::join(generate_options, " "), source);
-  auto parts = cache->find_or_make(key, [&]() -> Result<host::CodeCache::Parts> {
+  auto parts = cache->find_or_make(key, 1, [&]() -> Result<host::CodeCache::Parts> {
     auto made = run_actions(*comgr, source, isa);
     if (!made) return made.error();
     return host::CodeCache::Parts{*std::move(made)};

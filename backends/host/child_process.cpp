@@ -23,12 +23,14 @@ pid_t start_child(std::span<const std::string> arguments, std::span<const Inheri
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   std::vector<int> copies;
+  int failure = 0;
   for (const InheritedFile& f : files) {
-    copies.push_back(::fcntl(f.here, F_DUPFD_CLOEXEC, beyond));
-    posix_spawn_file_actions_adddup2(&actions, copies.back(), f.there);
+    int copy = ::fcntl(f.here, F_DUPFD_CLOEXEC, beyond);
+    if (copy < 0) failure = errno;
+    else if (copies.push_back(copy); failure == 0) failure = posix_spawn_file_actions_adddup2(&actions, copy, f.there);
   }
   pid_t child = -1;
-  int failure = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  if (failure == 0) failure = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   for (int copy : copies) ::close(copy);
   return failure == 0 ? child : (errno = failure, -1);

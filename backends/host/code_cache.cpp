@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/support/check.h"
 #include "ir/support/hash.h"
 #include "ir/support/source.h"
 
@@ -60,8 +61,8 @@ std::string file_bytes(const std::string& path) {
   return out;
 }
 
-// The parts of an entry that is whole and of this key.
-std::optional<CodeCache::Parts> read_entry(std::string_view bytes, std::string_view key) {
+// The parts of an entry that is whole, of this key and of so many parts.
+std::optional<CodeCache::Parts> read_entry(std::string_view bytes, std::string_view key, size_t count) {
   uint64_t hash = 0;
   if (!bytes.starts_with(magic)) return std::nullopt;
   bytes.remove_prefix(magic.size());
@@ -73,6 +74,7 @@ std::optional<CodeCache::Parts> read_entry(std::string_view bytes, std::string_v
     if (!take(bytes, run)) return std::nullopt;
     out.emplace_back(run);
   }
+  if (out.size() != count) return std::nullopt;
   return out;
 }
 
@@ -94,14 +96,15 @@ int write_new(const std::string& path, std::string_view bytes) {
 
 std::string CodeCache::path_of(std::string_view key) const { return fmt::format("{}/{:016x}.code", folder_, hash_string(key)); }
 
-Result<CodeCache::Parts> CodeCache::find_or_make(std::string_view key, const std::function<Result<Parts>()>& make) {
+Result<CodeCache::Parts> CodeCache::find_or_make(std::string_view key, size_t count, const std::function<Result<Parts>()>& make) {
   has_found_ = false;
-  if (auto found = read_entry(file_bytes(path_of(key)), key)) {
+  if (auto found = read_entry(file_bytes(path_of(key)), key, count)) {
     has_found_ = true;
     return *std::move(found);
   }
   auto made = make();
   if (!made) return made;
+  HLOC_CHECK(made->size() == count, "compiled code has other parts than are asked for");
   if (auto ok = keep(key, *made); !ok) return ok.error();
   return made;
 }

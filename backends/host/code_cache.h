@@ -18,10 +18,10 @@ class CodeCache {
 
   explicit CodeCache(std::string folder) : folder_(std::move(folder)) {}
 
-  // What was kept under this key, all that the code is made from: the source, the options, the compiler with its version. Else
-  // what `make` makes, which is then kept; the folder is made where there is none. Errors: those of `make`; of kind `io` where
-  // the folder or the entry can't be written.
-  Result<Parts> find_or_make(std::string_view key, const std::function<Result<Parts>()>& make);
+  // What was kept under this key, all that the code is made from: the source, the options, the compiler with its version; an
+  // entry of another number of parts than `count` counts as absent. Else what `make` makes, `count` parts, which are then kept;
+  // the folder is made where there is none. Errors: those of `make`; of kind `io` where the folder or the entry can't be written.
+  Result<Parts> find_or_make(std::string_view key, size_t count, const std::function<Result<Parts>()>& make);
 
   // Whether the last call found it; nothing before the first.
   std::optional<bool> has_found() const { return has_found_; }

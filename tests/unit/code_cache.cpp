@@ -56,7 +56,7 @@ host::CodeCache::Parts compiled(const fs::path& folder, std::string_view key, Co
   host::CodeCache cache(folder);
   CHECK(!cache.has_found());
   int before = compiler.runs;
-  auto parts = cache.find_or_make(key, std::ref(compiler));
+  auto parts = cache.find_or_make(key, 3, std::ref(compiler));
   REQUIRE(parts);
   CHECK(cache.has_found() == (compiler.runs == before));
   return *parts;
@@ -102,10 +102,21 @@ TEST_CASE("a damaged or foreign entry is made again") {
   CHECK(folder.entries().size() == 2);
 }
 
+TEST_CASE("an entry of another number of parts is made again") {
+  CacheFolder folder;
+  Compiler compiler;
+  host::CodeCache cache(folder.path);
+  REQUIRE(cache.find_or_make("key", 1, []() -> Result<host::CodeCache::Parts> { return host::CodeCache::Parts{"one"}; }));
+  CHECK(compiled(folder.path, "key", compiler).size() == 3);
+  CHECK(compiler.runs == 1);
+  compiled(folder.path, "key", compiler);
+  CHECK(compiler.runs == 1);
+}
+
 TEST_CASE("an error of the compiler is not kept") {
   CacheFolder folder;
   host::CodeCache cache(folder.path);
-  auto failed = cache.find_or_make("key", []() -> Result<host::CodeCache::Parts> { return error(ErrorKind::bug, "refused"); });
+  auto failed = cache.find_or_make("key", 1, []() -> Result<host::CodeCache::Parts> { return error(ErrorKind::bug, "refused"); });
   REQUIRE(!failed);
   CHECK(failed.error().message == "refused");
   CHECK(!fs::exists(folder.path));
@@ -117,7 +128,7 @@ TEST_CASE("a folder that can't be made or written to is an error") {
   fs::create_directories(folder.path.parent_path());
   write(folder.path, "a file");
   for (const fs::path& path : {folder.path, folder.path / "below", fs::path("/proc")}) {
-    auto parts = host::CodeCache(path).find_or_make("key", std::ref(compiler));
+    auto parts = host::CodeCache(path).find_or_make("key", 3, std::ref(compiler));
     REQUIRE(!parts);
     CHECK(parts.error().kind == ErrorKind::io);
     CHECK(parts.error().file == path.string());
@@ -137,7 +148,7 @@ TEST_CASE("processes share a folder") {
       for (int i = 0; i < rounds && ok; ++i) {
         std::string code(100000 + i % 7, static_cast<char>('a' + i % 7)), key = fmt::format("key {}", i % 7);
         host::CodeCache cache(folder.path);
-        auto parts = cache.find_or_make(key, [&]() -> Result<host::CodeCache::Parts> { return host::CodeCache::Parts{code}; });
+        auto parts = cache.find_or_make(key, 1, [&]() -> Result<host::CodeCache::Parts> { return host::CodeCache::Parts{code}; });
         ok = parts && parts->front() == code;
         // Some take entries away, and some damage them.
         std::error_code ignored;
