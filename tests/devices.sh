@@ -22,7 +22,8 @@ compile() {
   for target in "$@"; do
     for c in $device_cases; do
       for form in hlo mlir; do
-        if "$hloc" compile "$shared/cases/$c/module.$form" --emit "$kind" --target "$target" -o "$code" --json >"$log" 2>&1 && no_spills; then
+        local file="$shared/cases/$c/module.$form"
+        if "$hloc" compile "$file" --emit "$kind" --target "$target" -o "$code" --json >"$log" 2>&1 && no_spills; then
           passed=$((passed + 1))
         else
           failed=$((failed + 1))

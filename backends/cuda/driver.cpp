@@ -1,6 +1,7 @@
 #include "backends/cuda/driver.h"
 
 #include <charconv>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -13,6 +13,7 @@
 namespace hloc::cuda {
 namespace {
 
+constexpr size_t most_of_log = 2000;  // bytes of what the compiler says that an error shows
 constexpr const char* nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
 
 using NvrtcProgram = void*;
@@ -36,8 +37,9 @@ struct Nvrtc {
 Result<Nvrtc> load_nvrtc() {
   gpu::Library library(nvrtc_names, "HLOC_CUDA_PATH");
   if (!library.is_open())
-    return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; install it "
-                                    "(package nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in HLOC_CUDA_PATH");
+    return error(ErrorKind::target, "this needs NVRTC, NVIDIA's compiler library, and libnvrtc.so.13 (or .12, .11.2) was not found; "
+                                    "install it (package nvidia-cuda-nvrtc of PyPI, or CUDA's cuda-nvrtc) and name its folder in "
+                                    "HLOC_CUDA_PATH");
   Nvrtc out;
   out.file = library.file_identity();
   library.find(out.create, "nvrtcCreateProgram");
@@ -63,7 +65,8 @@ Result<void> check_architecture(const Nvrtc& nvrtc, std::string_view architectur
   if (nvrtc.architectures(known.data()) != 0) return {};
   int wanted = std::atoi(std::string(architecture.substr(3)).c_str());
   if (std::find(known.begin(), known.end(), wanted) != known.end()) return {};
-  return error(ErrorKind::target, fmt::format("the NVRTC that was found does not know {}; it knows sm_{}", architecture, fmt::join(known, ", sm_")));
+  return error(ErrorKind::target, fmt::format("the NVRTC that was found does not know {}; it knows sm_{}", architecture,
+                                              fmt::join(known, ", sm_")));
 }
 
 std::string fetch(NvrtcProgram program, int (*size_of)(NvrtcProgram, size_t*), int (*get)(NvrtcProgram, char*)) {
@@ -94,7 +97,8 @@ Result<DeviceCode> run_compiler(const Nvrtc& nvrtc, const std::string& source, s
     drop_zero(log);
   }
   nvrtc.destroy(&program);
-  if (status != 0) return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status, log.substr(0, 2000)));
+  if (status != 0)
+    return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status, log.substr(0, most_of_log)));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What C of one device differs in from that of another. All use the words __global__, __device__, __shared__, __syncthreads,
-// threadIdx and blockIdx; a prelude defines those that the device's compiler does not know.
+// What C of one device differs in from that of another. All use the words __global__, __device__, __shared__,
+// __launch_bounds__, __syncthreads, threadIdx and blockIdx; a prelude defines those that the device's compiler does not know.
 #pragma once
 
 #include <string_view>

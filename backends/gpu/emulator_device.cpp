@@ -13,32 +13,17 @@
 #include <fmt/format.h>
 
 #include "backends/host/child_process.h"
+#include "backends/host/descriptor.h"
 #include "ir/support/source.h"
 
 namespace hloc::gpu {
 namespace {
 
 using emulation::Finding;
+using host::Descriptor;
 
 constexpr size_t alignment = 256;
 constexpr size_t most_bytes = size_t{1} << emulation::address_bits_of_argument;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 class EmulatedDevice final : public Device {
  public:
@@ -134,8 +119,8 @@ class EmulatedDevice final : public Device {
 Result<std::unique_ptr<Device>> start_emulated_device(const std::string& program, EmulatedSource source) {
   int ends[2] = {-1, -1};
   bool paired = ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
-  Descriptor ours(ends[0]), theirs(ends[1]), memory(::memfd_create("hloc", MFD_CLOEXEC));
-  if (!paired || memory.get() < 0)
+  Descriptor ours(ends[0]), theirs(ends[1]), memory = host::memory_file();
+  if (!paired || !memory.is_open())
     return error(ErrorKind::target, fmt::format("no process can be had for emulated kernels: {}", std::strerror(errno)));
   const host::InheritedFile files[] = {{theirs.get(), emulation::socket_number}, {memory.get(), emulation::memory_number}};
   auto device = std::make_unique<EmulatedDevice>(std::move(ours), std::move(memory), std::move(source));

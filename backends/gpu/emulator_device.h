@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "backends/gpu/emulator.h"
 #include "backends/gpu/emulator_finding.h"

@@ -4,14 +4,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string_view>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "backends/host/child_process.h"
+#include "backends/host/descriptor.h"
 #include "ir/support/source.h"
 
 namespace hloc::gpu {
@@ -30,19 +30,12 @@ std::string addr2line(pid_t process, const std::vector<uint64_t>& addresses) {
   std::vector<std::string> arguments{"addr2line", "-a", "-i", "-e", fmt::format("/proc/{}/exe", process)};
   for (uint64_t a : addresses) arguments.push_back(fmt::format("{:#x}", a));
   std::string out;
-  int file = ::memfd_create("hloc", MFD_CLOEXEC);
-  if (file < 0) return out;
-  const host::InheritedFile files[] = {{file, STDOUT_FILENO}, {file, STDERR_FILENO}};
-  if (host::run_child(arguments, files) == 0) {
-    char buffer[4096];
-    for (off_t at = 0;;) {
-      ssize_t n = ::pread(file, buffer, sizeof buffer, at);
-      if (n <= 0) break;
-      out.append(buffer, static_cast<size_t>(n));
-      at += n;
-    }
-  }
-  ::close(file);
+  host::Descriptor file = host::memory_file();
+  const host::InheritedFile files[] = {{file.get(), STDOUT_FILENO}, {file.get(), STDERR_FILENO}};
+  if (host::run_child(arguments, files) != 0) return out;
+  off_t bytes = ::lseek(file.get(), 0, SEEK_END);
+  out.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes));
+  if (!host::read_all(file, 0, std::as_writable_bytes(std::span(out)))) out.clear();
   return out;
 }
 

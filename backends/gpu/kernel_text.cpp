@@ -1,6 +1,8 @@
 #include "backends/gpu/kernel_text.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 
 #include "backends/gpu/c_text.h"
 #include "backends/gpu/coalesce.h"

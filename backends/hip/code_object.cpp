@@ -3,6 +3,7 @@
 #include "backends/hip/code_object.h"
 
 #include <elf.h>
+#include <optional>
 
 #include <fmt/format.h>
 

@@ -15,6 +15,7 @@
 namespace hloc::hip {
 namespace {
 
+constexpr size_t most_of_log = 2000;  // bytes of what the compiler says that an error shows
 constexpr const char* comgr_names[] = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
 
 // What comgr calls things by. All handles are structs of one word.
@@ -64,8 +65,8 @@ struct Comgr {
 Result<Comgr> load_comgr() {
   gpu::Library library(comgr_names, "HLOC_ROCM_PATH");
   if (!library.is_open())
-    return error(ErrorKind::target, "this needs comgr, AMD's compiler library, and libamd_comgr.so.3 (or .2) was not found; install it (Debian: "
-                                    "apt install libamd-comgr2; ROCm: comgr) or name its folder in HLOC_ROCM_PATH");
+    return error(ErrorKind::target, "this needs comgr, AMD's compiler library, and libamd_comgr.so.3 (or .2) was not found; install it "
+                                    "(Debian: apt install libamd-comgr2; ROCm: comgr) or name its folder in HLOC_ROCM_PATH");
   Comgr out{};
   out.file = library.file_identity();
   library.find(out.version, "amd_comgr_get_version");
@@ -111,7 +112,8 @@ Result<void> check_isa(const Comgr& comgr, const std::string& isa, std::string_v
   std::string needed = "a newer one is needed";
   for (const ProcessorSince& p : processors_since)
     if (p.processor == processor) needed = fmt::format("that of ROCm {} or newer is needed", p.rocm);
-  return error(ErrorKind::target, fmt::format("the comgr that was found (version {}.{}) does not know {}; {}", major, minor, processor, needed));
+  return error(ErrorKind::target, fmt::format("the comgr that was found (version {}.{}) does not know {}; {}", major, minor, processor,
+                                              needed));
 }
 
 // A set of data that is given back.
@@ -128,7 +130,8 @@ class OwnedSet {
   bool add_source(const std::string& source) {
     Data data;
     if (!is_made_ || comgr_.create_data(source_data, &data) != 0) return false;
-    bool ok = comgr_.set_data(data, source.size(), source.data()) == 0 && comgr_.set_data_name(data, "kernels.hip") == 0 && comgr_.add(set_, data) == 0;
+    bool ok = comgr_.set_data(data, source.size(), source.data()) == 0 && comgr_.set_data_name(data, "kernels.hip") == 0 &&
+              comgr_.add(set_, data) == 0;
     comgr_.release_data(data);
     return ok;
   }
@@ -197,7 +200,8 @@ Result<std::string> run_actions(const Comgr& comgr, const std::string& source, c
     int status = comgr.act(a.number, info.get(), now->get(), next->get());
     if (status != 0) {
       std::string log = next->first(log_data);
-      return error(ErrorKind::bug, fmt::format("the source of the kernels can't be {} by comgr (status {}):\n{}", a.what, status, log.substr(0, 2000)));
+      return error(ErrorKind::bug, fmt::format("the source of the kernels can't be {} by comgr (status {}):\n{}", a.what, status,
+                                               log.substr(0, most_of_log)));
     }
     now = std::move(next);
   }
@@ -214,7 +218,8 @@ Result<std::string> compile_source(const std::string& source, std::string_view p
   std::string isa = fmt::format("amdgcn-amd-amdhsa--{}", processor);
   if (auto known = check_isa(*comgr, isa, processor); !known) return known.error();
   if (!cache) return run_actions(*comgr, source, isa);
-  std::string key = fmt::format("comgr {}\n{}\n{}\n{}\n{}", comgr->file, isa, fmt::join(compile_options, " "), fmt::join(generate_options, " "), source);
+  std::string key = fmt::format("comgr {}\n{}\n{}\n{}\n{}", comgr->file, isa, fmt::join(compile_options, " "),
+                                fmt::join(generate_options, " "), source);
   auto parts = cache->find_or_make(key, 1, [&]() -> Result<host::CodeCache::Parts> {
     auto made = run_actions(*comgr, source, isa);
     if (!made) return made.error();

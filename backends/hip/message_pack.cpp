@@ -28,8 +28,9 @@ bool MessagePack::head(Kind& kind, uint64_t& value) {
     size_t size;
     Kind kind;
   };
-  static constexpr Form forms[] = {{0xc0, 1, 0, Kind::other}, {0xc2, 2, 0, Kind::other}, {0xc4, 3, 1, Kind::bytes}, {0xcc, 4, 1, Kind::number},
-                                   {0xd0, 4, 1, Kind::signed_number}, {0xd9, 3, 1, Kind::text}, {0xdc, 2, 2, Kind::array}, {0xde, 2, 2, Kind::map}};
+  static constexpr Form forms[] = {{0xc0, 1, 0, Kind::other},  {0xc2, 2, 0, Kind::other},         {0xc4, 3, 1, Kind::bytes},
+                                   {0xcc, 4, 1, Kind::number}, {0xd0, 4, 1, Kind::signed_number}, {0xd9, 3, 1, Kind::text},
+                                   {0xdc, 2, 2, Kind::array},  {0xde, 2, 2, Kind::map}};
   for (const Form& f : forms)
     if (first >= f.first && first < f.first + f.count) {
       kind = f.kind, value = 0;

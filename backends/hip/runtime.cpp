@@ -1,7 +1,7 @@
 #include "backends/hip/runtime.h"
 
-#include <algorithm>
 #include <cctype>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,9 +1,11 @@
 // The thread pool behind make_thread_pool: one parallel loop at a time; pieces are handed out by an atomic counter (which
 // thread runs a piece never changes a result). Who waits looks for a moment before it sleeps on a condition variable: waking
 // up costs some ten microseconds, and programs run loop after loop.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>

@@ -13,8 +13,8 @@ namespace hloc::host {
 
 // run(in, out, memory) on copies of the inputs, and `memory_bytes` of memory that holds NaN patterns; the results are copied out.
 template <class F>
-Result<void> guarded_call(const plan::Program& plan, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, size_t memory_bytes,
-                          F&& run) {
+Result<void> guarded_call(const plan::Program& plan, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                          size_t memory_bytes, F&& run) {
   std::vector<GuardedBuffer> buffers;
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;

@@ -1,5 +1,7 @@
 #include "backends/host/literals.h"
 
+#include <cstring>
+
 namespace hloc::host {
 
 ir::Literal literal_from_buffers(ir::Type type, std::span<const std::byte* const> buffers, size_t& next) {

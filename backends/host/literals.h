@@ -1,9 +1,7 @@
 // Buffers to literals and back: tuples are flattened depth first, tokens take no buffer.
 #pragma once
 
-#include <cstring>
 #include <span>
-#include <vector>
 
 #include "ir/literal.h"
 #include "ir/type.h"

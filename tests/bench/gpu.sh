@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with a GPU: every case of the lists on it, then its bandwidth and arithmetic speed. Exit code 3 where there is
-# none, 1 where a case fails. Ten minutes at most.
+# none, 2 where TARGET is unknown, 1 where a case or figure fails. Ten minutes at most.
 #   tests/bench/gpu.sh [BUILD]
 #   TARGET=cuda:sm_80            instead of the newest that `hloc targets` finds a device for
 #   ROWS COLUMNS SIZES REPEAT    sizes of the arrays (65536, 1024) and matrices ("1024 4096"), calls that are timed (10)
@@ -109,7 +109,7 @@ step_ms() {
   graph 9 >"$work/nine.hlo"
   awk -v one="$(run_ms one)" -v nine="$(run_ms nine)" 'BEGIN { if (one == "" || nine == "") exit 1; print (nine - one) / 8 }'
 }
-# figure NAME AMOUNT UNIT TEXT: AMOUNT of 1e9 units in a step
+# figure NAME AMOUNT UNIT TEXT: a step does so much that AMOUNT per millisecond is a number of UNIT
 figure() {
   local ms
   if ! ms=$(step_ms "$1"); then

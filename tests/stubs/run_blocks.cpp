@@ -97,7 +97,7 @@ bool run_blocks(Runtime** runtime, KernelFunction* kernel, void** arguments, uns
   now.runtime = {0, 0, wave, wait_for_block, exchange};
   now.kernel = kernel;
   now.arguments = arguments;
-  if (!now.stacks) now.stacks = std::make_unique_for_overwrite<char[]>(1024 * stack_bytes);
+  if (!now.stacks) now.stacks = std::make_unique_for_overwrite<char[]>(most_threads * stack_bytes);
   now.threads.resize(threads);
   *runtime = &now.runtime;
   for (now.runtime.block = 0; now.runtime.block < blocks; ++now.runtime.block)

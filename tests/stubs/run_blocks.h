@@ -11,6 +11,8 @@ struct Runtime {
   unsigned (*exchange)(unsigned value, int from);  // what the thread of the wave's lane `from` gave
 };
 
+inline constexpr unsigned most_threads = 1024;  // of a block
+
 using KernelFunction = void(void** arguments);
 
 // False: threads wait for others that never come.

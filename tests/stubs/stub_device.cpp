@@ -264,7 +264,7 @@ void launch(void* function, unsigned blocks, unsigned threads, unsigned shared_b
   std::lock_guard lock(mutex);
   auto* kernel = static_cast<Kernel*>(function);
   if (!device.kernels.contains(kernel)) mistake("a function is launched that was not found in a loaded module");
-  if (blocks == 0 || threads == 0 || threads > 1024) mistake(kernel->name + " is launched with wrong sizes");
+  if (blocks == 0 || threads == 0 || threads > most_threads) mistake(kernel->name + " is launched with wrong sizes");
   if (!kernel->run) return;
   if (shared_bytes != 0) mistake(kernel->name + " is launched with shared memory, which it does not use");
   if (threads != kernel->threads) mistake(kernel->name + " is launched with other threads than " + std::to_string(kernel->threads));

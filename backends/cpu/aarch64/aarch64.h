@@ -7,6 +7,7 @@
 // `assemble` does all of it. A vector has 16 bytes; masks are vectors whose lanes are all ones or all zeros.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "backends/cpu/machine/assembly.h"
@@ -19,6 +20,7 @@ namespace hloc::aarch64 {
 constexpr int vector_bytes = 16;
 // What allocation may use of the 32; the others are at the emitter's hand.
 constexpr int vector_registers = 29;
+constexpr uint64_t saved_by_callee_general = 0x1ff80000;  // x19 to x28
 
 Result<void> legalise(machine::Function& f);
 const machine::TargetRegs& target_regs();

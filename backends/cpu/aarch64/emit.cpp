@@ -2,7 +2,6 @@
 //
 // A frame, from sp upwards: x29 and x30 (where the function calls), the other saved registers, then spill slots. Leaf code
 // that needs neither has no frame at all.
-#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/aarch64/emitter.h"
@@ -13,7 +12,6 @@ using machine::Relocation;
 
 namespace {
 
-constexpr uint64_t saved_by_callee_general = 0x1ff80000;  // x19 to x28
 constexpr uint64_t saved_by_callee_vector = 0xff00;       // the lower halves of v8 to v15
 // A function with more of the machine IR's instructions may be beyond the reach of b.cond, 1 MiB: the longest of them, masked
 // accesses of bytes, take 280 bytes.

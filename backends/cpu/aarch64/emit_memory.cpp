@@ -2,7 +2,6 @@
 //
 // There are no masked accesses: each lane has a branch of its own.
 #include <bit>
-#include <cstring>
 
 #include "backends/cpu/aarch64/emitter.h"
 
@@ -50,7 +49,8 @@ void Emitter::vector_constant(int64_t to, uint64_t bits, int width) {
   for (int n = 0; words && n < 4; n++) {
     int64_t here = static_cast<int64_t>(byte(n)), shift = 8 * n;
     if (word == byte(n) << shift) return put(Form::VMoviWord, {to, arrangement(2, 16), here, shift});
-    if (word == ~static_cast<uint32_t>((byte(n) ^ 0xff) << shift)) return put(Form::VMvniWord, {to, arrangement(2, 16), here ^ 0xff, shift});
+    bool others_are_ones = word == ~static_cast<uint32_t>((byte(n) ^ 0xff) << shift);
+    if (others_are_ones) return put(Form::VMvniWord, {to, arrangement(2, 16), here ^ 0xff, shift});
   }
   for (int n = 0; halves && n < 2; n++) {
     if ((word & 0xffff) == byte(n) << (8 * n)) return put(Form::VMoviHalf, {to, arrangement(1, 16), static_cast<int64_t>(byte(n)), 8 * n});

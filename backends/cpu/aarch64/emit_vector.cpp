@@ -1,5 +1,5 @@
 // Arithmetic of vectors. Sequences work in v29 to v31, so results may lie where sources do.
-#include <array>
+#include <algorithm>
 
 #include "backends/cpu/aarch64/emitter.h"
 

@@ -10,8 +10,9 @@
 // x16, x17 and v29 to v31 are never allocated: sequences keep what they need for themselves there.
 #pragma once
 
-#include <string>
-#include <utility>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "backends/cpu/aarch64/aarch64.h"

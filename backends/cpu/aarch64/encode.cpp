@@ -159,7 +159,8 @@ int float_immediate(double value) {
 
 uint32_t encode(Form form, std::initializer_list<int64_t> operands) {
   const Operands& fields = operands_of(form);
-  HLOC_CHECK(operands.size() == fields.count, fmt::format("'{}' has {} operands", form_table[static_cast<size_t>(form)].syntax, fields.count));
+  std::string_view syntax = form_table[static_cast<size_t>(form)].syntax;
+  HLOC_CHECK(operands.size() == fields.count, fmt::format("'{}' has {} operands", syntax, fields.count));
   Encoder encoder(form);
   size_t n = 0;
   for (int64_t value : operands) encoder.add(row(fields.fields[n++]), value);

@@ -56,8 +56,8 @@ bool expand(const Expansion& x) {
     case Op::Mov: case Op::Lea: case Op::AddressOf: case Op::Add: case Op::Sub: case Op::Mul: case Op::MulHigh: case Op::Div:
     case Op::Rem: case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::Sar: case Op::Neg: case Op::Not:
     case Op::Extend: case Op::LeadingZeros: case Op::TrailingZeros: case Op::LowBits: case Op::PopCount: case Op::Set: case Op::Select:
-    case Op::Load: case Op::Store: case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg: case Op::FpSave: case Op::FpDefault:
-    case Op::FpRestore: case Op::Jump: case Op::Branch: case Op::Ret: case Op::VMov: case Op::VConst: case Op::VData: case Op::VLoad:
+    case Op::Load: case Op::Store: case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg: case Op::FpSave:
+    case Op::FpDefault: case Op::FpRestore: case Op::Jump: case Op::Branch: case Op::Ret: case Op::VMov: case Op::VConst: case Op::VData: case Op::VLoad:
     case Op::VLoadBroadcast: case Op::VLoadMasked: case Op::VStore: case Op::VStoreMasked: case Op::VStoreStream: case Op::VGather:
     case Op::VBroadcast: case Op::VSplat: case Op::VExtract: case Op::VInsert: case Op::VMulLow: case Op::VFma: case Op::VFms:
     case Op::VFnma: case Op::VFnms: case Op::VNeg: case Op::VAbs: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot:
@@ -87,7 +87,7 @@ machine::TargetRegs make_registers() {
   for (uint8_t r = 0; r <= 28; r++) {
     if (r < 16 || r > 18) t.files[0].order.push_back(r);  // x16, x17: the emitter's; x18: the platform's; x29, x30: frames
   }
-  t.files[0].callee_saved = 0x1ff80000;
+  t.files[0].callee_saved = saved_by_callee_general;
   for (uint8_t r = 0; r < 8; r++) t.files[1].order.push_back(r);
   for (uint8_t r = 16; r < vector_registers; r++) t.files[1].order.push_back(r);
   for (uint8_t r = 8; r < 16; r++) t.files[1].order.push_back(r);  // saved by callees, so the last

@@ -151,7 +151,8 @@ class ElfWriter {
       uint64_t symbol = in_text ? 1 : 2;  // of the section
       uint32_t word;
       std::memcpy(&word, code_.text.data() + r.offset, sizeof word);
-      RelaEntry e{r.offset, symbol << 32 | machine::elf_relocation(code_.isa, r.kind, word).number, r.addend + static_cast<int64_t>(offset)};
+      uint32_t type = machine::elf_relocation(code_.isa, r.kind, word).number;
+      RelaEntry e{r.offset, symbol << 32 | type, r.addend + static_cast<int64_t>(offset)};
       append(&e, 1);
     }
     end(rela_text);

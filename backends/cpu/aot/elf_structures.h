@@ -26,6 +26,7 @@ struct ProgramHeader {
 static_assert(sizeof(ProgramHeader) == 56);
 
 constexpr uint16_t elf_relocatable = 1, elf_executable = 2;
+constexpr uint16_t elf_x86_64 = 62, elf_aarch64 = 183;
 
 // The fields that all files for a machine have.
 inline ElfHeader elf_header(machine::Isa isa, uint16_t type) {
@@ -33,7 +34,7 @@ inline ElfHeader elf_header(machine::Isa isa, uint16_t type) {
   const uint8_t ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};  // 64 bits, little-endian, version 1, System V
   std::memcpy(h.ident, ident, sizeof ident);
   h.type = type;
-  h.machine = isa == machine::Isa::x86_64 ? 62 : 183;
+  h.machine = isa == machine::Isa::x86_64 ? elf_x86_64 : elf_aarch64;
   h.version = 1;
   h.header_size = sizeof(ElfHeader);
   return h;

@@ -1,56 +1,25 @@
 // Files that live in memory hold the program, its inputs and its outputs, so that nothing is left behind and no pipe fills up.
 #include "backends/cpu/aot/emulated.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "backends/host/child_process.h"
+#include "backends/host/descriptor.h"
 #include "ir/support/source.h"
 
 namespace hloc::aot {
 namespace {
 
-class MemoryFile {
- public:
-  MemoryFile() : fd_(::memfd_create("hloc", MFD_CLOEXEC)) {}
-  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~MemoryFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-  bool write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      ssize_t n = ::write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      bytes = bytes.subspan(static_cast<size_t>(n));
-    }
-    return fd_ >= 0;
-  }
-  bool read_at(off_t at, std::span<std::byte> bytes) {
-    while (!bytes.empty()) {
-      ssize_t n = ::pread(fd_, bytes.data(), bytes.size(), at);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      at += n;
-      bytes = bytes.subspan(static_cast<size_t>(n));
-    }
-    return true;
-  }
-
- private:
-  int fd_;
-};
-
 Diagnostic missing(const Emulator& e) {
-  return error(ErrorKind::target, fmt::format("'{}' is not on the path; it runs code of this target on this machine (Debian: apt install {})",
-                                              e.command, e.package));
+  return error(ErrorKind::target, fmt::format("'{}' is not on the path; it runs code of this target on this machine (Debian: apt install "
+                                              "{})", e.command, e.package));
 }
 
 // The wait status, or -1 if it could not be started (errno says why).
@@ -63,7 +32,7 @@ int run_program(std::string_view command, int program, int input, int output) {
 
 class EmulatedExecutable final : public backends::Executable {
  public:
-  EmulatedExecutable(CallSizes sizes, MemoryFile program, const Emulator& emulator, int64_t code_bytes)
+  EmulatedExecutable(CallSizes sizes, host::Descriptor program, const Emulator& emulator, int64_t code_bytes)
       : sizes_(std::move(sizes)), program_(std::move(program)), emulator_(emulator), code_bytes_(code_bytes) {}
 
   int64_t code_bytes() const override { return code_bytes_; }
@@ -71,19 +40,23 @@ class EmulatedExecutable final : public backends::Executable {
 
   // Threads and guard pages: there is one thread, and the program's buffers always have guard pages.
   Result<void> call(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, const CallOptions&) const override {
-    MemoryFile in, out;
-    bool good = in.fd() >= 0 && out.fd() >= 0;
-    for (size_t i = 0; good && i < inputs.size(); ++i) good = in.write({inputs[i], static_cast<size_t>(sizes_.inputs[i])});
-    if (!good || ::lseek(in.fd(), 0, SEEK_SET) < 0) return error(ErrorKind::memory, "there is not enough memory for the inputs");
-    int status = run_program(emulator_.command, program_.fd(), in.fd(), out.fd());
+    host::Descriptor in = host::memory_file(), out = host::memory_file();
+    bool good = in.is_open() && out.is_open();
+    for (size_t i = 0; good && i < inputs.size(); ++i) good = host::write_all(in, {inputs[i], static_cast<size_t>(sizes_.inputs[i])});
+    if (!good || ::lseek(in.get(), 0, SEEK_SET) < 0) return error(ErrorKind::memory, "there is not enough memory for the inputs");
+    int status = run_program(emulator_.command, program_.get(), in.get(), out.get());
     if (status == -1 && errno == ENOENT) return missing(emulator_);
     if (status == -1) return error(ErrorKind::target, fmt::format("{} can't be started: {}", emulator_.command, std::strerror(errno)));
-    if (WIFSIGNALED(status)) return error(ErrorKind::bug, fmt::format("under {} the program ended by signal {}", emulator_.command, WTERMSIG(status)));
-    if (WEXITSTATUS(status) != 0) return error(ErrorKind::target, fmt::format("under {} the program ended with status {}", emulator_.command, WEXITSTATUS(status)));
+    auto ended = [&](ErrorKind kind, std::string_view how, int number) {
+      return error(kind, fmt::format("under {} the program ended {} {}", emulator_.command, how, number));
+    };
+    if (WIFSIGNALED(status)) return ended(ErrorKind::bug, "by signal", WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0) return ended(ErrorKind::target, "with status", WEXITSTATUS(status));
     off_t at = 0;
     for (size_t i = 0; i < outputs.size(); ++i) {
       std::span<std::byte> bytes(outputs[i], static_cast<size_t>(sizes_.outputs[i]));
-      if (!out.read_at(at, bytes)) return error(ErrorKind::bug, fmt::format("under {} the program wrote too little", emulator_.command));
+      if (!host::read_all(out, at, bytes))
+        return error(ErrorKind::bug, fmt::format("under {} the program wrote too little", emulator_.command));
       at += static_cast<off_t>(bytes.size());
     }
     return {};
@@ -91,7 +64,7 @@ class EmulatedExecutable final : public backends::Executable {
 
  private:
   CallSizes sizes_;
-  mutable MemoryFile program_;
+  host::Descriptor program_;
   Emulator emulator_;
   int64_t code_bytes_;
 };
@@ -112,8 +85,8 @@ Result<void> find_emulator(const Emulator& emulator) {
 
 Result<std::unique_ptr<backends::Executable>> make_emulated(CallSizes sizes, std::span<const std::byte> program, const Emulator& emulator,
                                                             int64_t code_bytes) {
-  MemoryFile file;
-  if (!file.write(program)) return error(ErrorKind::memory, "there is not enough memory for the program");
+  host::Descriptor file = host::memory_file();
+  if (!host::write_all(file, program)) return error(ErrorKind::memory, "there is not enough memory for the program");
   return std::unique_ptr<backends::Executable>(
       std::make_unique<EmulatedExecutable>(std::move(sizes), std::move(file), emulator, code_bytes));
 }

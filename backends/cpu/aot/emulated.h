@@ -2,7 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <span>
+#include <string_view>
 
 #include "backends/cpu/aot/standalone.h"
 #include "backends/registry.h"

@@ -62,7 +62,8 @@ Result<std::vector<std::byte>> write_executable(ObjectCode code, std::string_vie
   auto put = [&](uint64_t at, const void* bytes, size_t size) {
     if (size != 0) std::memcpy(file.data() + at, bytes, size);
   };
-  auto entry = std::find_if(code.functions.begin(), code.functions.end(), [&](const machine::FunctionSymbol& f) { return f.name == start; });
+  auto is_start = [start](const machine::FunctionSymbol& f) { return f.name == start; };
+  auto entry = std::find_if(code.functions.begin(), code.functions.end(), is_start);
   HLOC_CHECK(entry != code.functions.end(), "the start function is missing");
 
   ElfHeader h = elf_header(code.isa, elf_executable);

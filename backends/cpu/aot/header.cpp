@@ -46,7 +46,8 @@ void describe_buffers(std::string& out, const plan::Program& program, const std:
   for (size_t i = 0; i < buffers.size(); ++i) {
     const plan::Buffer& b = program.buffers[buffers[i]];
     ir::Ints sizes = b.type.sizes();
-    out += fmt::format("/* {}[{}]: {}, row-major{} */\n", array, i, c_type(b.type.element()), b.name.empty() ? "" : fmt::format("; {}", b.name));
+    std::string name = b.name.empty() ? "" : fmt::format("; {}", b.name);
+    out += fmt::format("/* {}[{}]: {}, row-major{} */\n", array, i, c_type(b.type.element()), name);
     out += fmt::format("#define {}_{}{}_TYPE \"{}\"\n", upper, word, i, name_of(b.type.element()));
     out += fmt::format("#define {}_{}{}_RANK {}\n", upper, word, i, sizes.size());
     for (size_t d = 0; d < sizes.size(); ++d) out += fmt::format("#define {}_{}{}_DIM{} {}\n", upper, word, i, d, sizes[d]);
@@ -63,7 +64,8 @@ std::string upper_case(std::string_view s) {
 
 }  // namespace
 
-std::string c_header(const plan::Program& program, const ir::Target& target, std::string_view abi, std::string_view symbol, int64_t scratch_bytes) {
+std::string c_header(const plan::Program& program, const ir::Target& target, std::string_view abi, std::string_view symbol,
+                     int64_t scratch_bytes) {
   std::string upper = upper_case(symbol);
   std::string out = fmt::format(
       "/* {0}: compiled by hloc for {1} ({4}).\n"

@@ -1,5 +1,6 @@
 #include "backends/cpu/aot/standalone.h"
 
+#include <algorithm>
 #include <span>
 
 namespace hloc::aot {
@@ -42,7 +43,8 @@ namespace {
 // Emits the start function.
 class StartBuilder {
  public:
-  StartBuilder(machine::Function& f, const SystemCalls& calls, int vector_bytes) : b_(f, Standalone::start_symbol, vector_bytes), calls_(calls) {}
+  StartBuilder(machine::Function& f, const SystemCalls& calls, int vector_bytes)
+      : b_(f, Standalone::start_symbol, vector_bytes), calls_(calls) {}
 
   Builder& builder() { return b_; }
 
