@@ -98,7 +98,8 @@ Result<DeviceCode> run_compiler(const Nvrtc& nvrtc, const std::string& source, s
   }
   nvrtc.destroy(&program);
   if (status != 0)
-    return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status, log.substr(0, most_of_log)));
+    return error(ErrorKind::bug, fmt::format("NVRTC refused the source of the kernels (status {}):\n{}", status,
+                                             log.substr(0, most_of_log)));
   return out;
 }
 

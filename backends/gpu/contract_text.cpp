@@ -108,8 +108,8 @@ void KernelText::tiles(const Contract& c) {
   std::string_view type = c_type(c.accumulate);
   int64_t m = size_of(c, DimRole::m), n = size_of(c, DimRole::n), k = size_of(c, DimRole::k);
   int64_t down = (m + t.m - 1) / t.m, across = (n + t.n - 1) / t.n;
-  line("// A block makes {} x {} of the {} x {} results, a thread {} x {} of these; {} of {} products at a time.", t.m, t.n, m, n, t.thread_m,
-       t.thread_n, t.k, k);
+  line("// A block makes {} x {} of the {} x {} results, a thread {} x {} of these; {} of {} products at a time.", t.m, t.n, m, n,
+       t.thread_m, t.thread_n, t.k, k);
   line("__shared__ {} left_tile[{}][{}];", type, t.k, t.m + 1);
   line("__shared__ {} right_tile[{}][{}];", type, t.k, t.n + 1);
   line("const {} m_from = blockIdx.x / {} % {} * {}, n_from = blockIdx.x % {} * {};", index_type_, across, down, t.m, across, t.n);

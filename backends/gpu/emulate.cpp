@@ -105,7 +105,8 @@ Result<int> run_compiler(const std::filesystem::path& folder) {
   if (status >= 0) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (failure == ENOENT)
     return error(ErrorKind::target, "running kernels on the host needs g++, which was not found (Debian: apt install g++)");
-  return error(ErrorKind::target, fmt::format("g++, which running kernels on the host needs, can't be started: {}", std::strerror(failure)));
+  return error(ErrorKind::target,
+               fmt::format("g++, which running kernels on the host needs, can't be started: {}", std::strerror(failure)));
 }
 
 std::string first_lines(const std::filesystem::path& file, int most) {

@@ -77,7 +77,8 @@ std::string cubin_of_one(uint8_t abi, uint32_t flags, uint32_t version, uint64_t
                   {{".strtab", SHT_STRTAB, std::string("\0k\0", 3)},
                    {".symtab", SHT_SYMTAB, std::string(reinterpret_cast<const char*>(symbols), sizeof symbols), 0, 1},
                    {".nv.info", SHT_LOPROC, attribute(0x2f, words(1, 40)) + attribute(0x11, words(1, 96)) + attribute(0x12, words(1, 96))},
-                   {".nv.info.k", SHT_LOPROC, attribute(0x37, words(version)) + words(0x00401903) + attribute(0x55, words(kind, 16, 1, 32))},
+                   {".nv.info.k", SHT_LOPROC, attribute(0x37, words(version)) + words(0x00401903) +
+                                                  attribute(0x55, words(kind, 16, 1, 32))},
                    {".text.k", SHT_PROGBITS, instruction(0x387, 4) + instruction(0x387, 6) + instruction(0x983, 5)},
                    {".nv.shared.k", SHT_NOBITS, "", shared}});
 }
@@ -208,7 +209,8 @@ TEST_CASE("files that are no device code are refused") {
 TEST_CASE("MessagePack values are passed over whole") {
   using namespace std::string_literals;
   // {"a": [1, -1, nil, 300, "b", {7: bytes}], "c": 70000}
-  std::string bytes = "\x82\xa1"s + "a" + "\x96\x01\xff\xc0\xcd\x01\x2c\xa1"s + "b" + "\x81\x07\xc4\x02xy\xa1"s + "c" + "\xce\x00\x01\x11\x70"s;
+  std::string bytes = "\x82\xa1"s + "a" + "\x96\x01\xff\xc0\xcd\x01\x2c\xa1"s + "b" + "\x81\x07\xc4\x02xy\xa1"s + "c" +
+                      "\xce\x00\x01\x11\x70"s;
   hip::MessagePack in(bytes);
   uint32_t pairs = 0;
   std::string_view key;

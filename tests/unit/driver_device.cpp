@@ -113,8 +113,8 @@ TEST_CASE("of launches that were waited for, none is to blame for a fault") {
   script.failing = "write", script.status = 719;
   auto fault = device->write(at(1), nullptr, 4);
   REQUIRE(!fault);
-  CHECK(fault.error().message == "writing to the device failed on the device: status 719; the kernel that did it is one of the last 2, from "
-                                 "first to second");
+  CHECK(fault.error().message == "writing to the device failed on the device: status 719; the kernel that did it is one of the last 2, "
+                                 "from first to second");
 }
 
 TEST_CASE("an error after which the device still works does not stay") {

@@ -55,16 +55,17 @@ bool expand(const Expansion& x) {
     case Op::VConvert: case Op::VConvertRaw: return expand_conversion(x);
     case Op::Mov: case Op::Lea: case Op::AddressOf: case Op::Add: case Op::Sub: case Op::Mul: case Op::MulHigh: case Op::Div:
     case Op::Rem: case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::Sar: case Op::Neg: case Op::Not:
-    case Op::Extend: case Op::LeadingZeros: case Op::TrailingZeros: case Op::LowBits: case Op::PopCount: case Op::Set: case Op::Select:
-    case Op::Load: case Op::Store: case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg: case Op::FpSave:
-    case Op::FpDefault: case Op::FpRestore: case Op::Jump: case Op::Branch: case Op::Ret: case Op::VMov: case Op::VConst: case Op::VData: case Op::VLoad:
-    case Op::VLoadBroadcast: case Op::VLoadMasked: case Op::VStore: case Op::VStoreMasked: case Op::VStoreStream: case Op::VGather:
-    case Op::VBroadcast: case Op::VSplat: case Op::VExtract: case Op::VInsert: case Op::VMulLow: case Op::VFma: case Op::VFms:
-    case Op::VFnma: case Op::VFnms: case Op::VNeg: case Op::VAbs: case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot:
-    case Op::VNot: case Op::VShl: case Op::VShr: case Op::VSar: case Op::VLeadingZeros: case Op::VPopCount: case Op::VSelect:
-    case Op::VPart: case Op::VConcat: case Op::VPermute: case Op::VTable: case Op::VZipLow: case Op::VZipHigh: case Op::VBlocks:
-    case Op::MMov: case Op::MConst: case Op::MTail: case Op::MAnd: case Op::MOr: case Op::MXor: case Op::MAndNot: case Op::MNot:
-    case Op::MConvert: case Op::MBits: case Op::MFromBits: case Op::MAny: case Op::MAll: case Op::Spill: case Op::Reload:
+    case Op::Extend: case Op::LeadingZeros: case Op::TrailingZeros: case Op::LowBits: case Op::PopCount: case Op::Set:
+    case Op::Select: case Op::Load: case Op::Store: case Op::Prefetch: case Op::StoreFence: case Op::Call: case Op::CallReg:
+    case Op::FpSave: case Op::FpDefault: case Op::FpRestore: case Op::Jump: case Op::Branch: case Op::Ret: case Op::VMov:
+    case Op::VConst: case Op::VData: case Op::VLoad: case Op::VLoadBroadcast: case Op::VLoadMasked: case Op::VStore:
+    case Op::VStoreMasked: case Op::VStoreStream: case Op::VGather: case Op::VBroadcast: case Op::VSplat: case Op::VExtract:
+    case Op::VInsert: case Op::VMulLow: case Op::VFma: case Op::VFms: case Op::VFnma: case Op::VFnms: case Op::VNeg: case Op::VAbs:
+    case Op::VAnd: case Op::VOr: case Op::VXor: case Op::VAndNot: case Op::VNot: case Op::VShl: case Op::VShr: case Op::VSar:
+    case Op::VLeadingZeros: case Op::VPopCount: case Op::VSelect: case Op::VPart: case Op::VConcat: case Op::VPermute:
+    case Op::VTable: case Op::VZipLow: case Op::VZipHigh: case Op::VBlocks: case Op::MMov: case Op::MConst: case Op::MTail:
+    case Op::MAnd: case Op::MOr: case Op::MXor: case Op::MAndNot: case Op::MNot: case Op::MConvert: case Op::MBits:
+    case Op::MFromBits: case Op::MAny: case Op::MAll: case Op::Spill: case Op::Reload:
       return false;
   }
   HLOC_UNREACHABLE();
