@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/support/c_words.h"
 #include "ir/support/check.h"
 
 namespace hloc::gpu {
@@ -189,14 +190,11 @@ std::string c_combination(ScalarOp op, ElementType type, const std::string& a, c
 }
 
 std::string c_name(std::string_view name) {
+  // What a prelude, the emulator's words or a compiler without headers defines: threads, functions of C's library.
   static constexpr std::string_view taken[] = {
-      "asm", "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else", "enum",
-      "extern", "false", "float", "for", "if", "inline", "int", "long", "new", "not", "or", "and", "xor", "operator", "private", "public", "register",
-      "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "true", "typedef", "union", "unsigned", "using", "void",
-      "while", "try", "catch", "typename", "virtual", "volatile", "unix", "linux", "wave", "main",
-      // functions of C's library that compilers know by name, or that a prelude defines
-      "abs", "exp", "log", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "rint", "fma", "fabs", "pow", "sqrtf", "floorf", "ceilf", "truncf", "rintf",
-      "fmaf", "fabsf", "min", "max", "clock", "shuffle_down_word", "square_root", "threadIdx", "blockIdx", "blockDim", "gridDim", "emulator"};
+      "EMULATOR_GAP", "EMULATOR_JOINED", "EMULATOR_PLACE", "abs", "block_barrier", "blockDim", "blockIdx", "ceil", "ceilf", "clock", "cos", "emulator",
+      "exp", "fabs", "fabsf", "floor", "floorf", "fma", "fmaf", "gridDim", "grid_index", "log", "max", "min", "pow", "rint", "rintf",
+      "shuffle_down_word", "sin", "sqrt", "sqrtf", "square_root", "tan", "threadIdx", "trunc", "truncf", "wave"};
   std::string out;
   for (char c : name) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
@@ -206,7 +204,7 @@ std::string c_name(std::string_view name) {
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   if (out.empty()) out = "array";
-  if (is_helper_function(out) || std::find(std::begin(taken), std::end(taken), out) != std::end(taken)) out += '_';
+  if (ir::is_c_word(out) || is_helper_function(out) || std::ranges::find(taken, out) != std::end(taken)) out += '_';
   return out;
 }
 

@@ -3,30 +3,18 @@
 #include <cctype>
 #include <span>
 
+#include "ir/support/c_words.h"
 #include "src/commands/command.h"
 
 namespace hloc::cli {
 namespace {
 
-// Keywords of C23 and C++20.
-constexpr std::string_view keywords[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
-    "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
-    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do",
-    "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
-    "goto", "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
-    "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
-    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
-    "typeof", "typeof_unqual", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
-    "xor", "xor_eq"};
-
-// What the header itself and the ones that it includes declare or define, and macros that GNU C has from the start.
+// What the header itself and the ones that it includes declare or define.
 constexpr std::string_view header_names[] = {
-    "HLOC_CONTEXT_DEFINED", "INT16_MAX", "INT32_MAX", "INT64_MAX", "INT8_MAX", "NULL", "SIZE_MAX", "UINT16_MAX",
+    "HLOC_CONTEXT_DEFINED", "INT16_MAX", "INT32_MAX", "INT64_MAX", "INT8_MAX", "SIZE_MAX", "UINT16_MAX",
     "UINT32_MAX", "UINT64_MAX", "UINT8_MAX", "hloc_context", "int16_t", "int32_t", "int64_t", "int8_t", "intmax_t",
-    "intptr_t", "linux", "max_align_t", "nullptr_t", "ptrdiff_t", "size_t", "ssize_t", "uint16_t", "uint32_t",
-    "uint64_t", "uint8_t", "uintmax_t", "uintptr_t", "unix"};
+    "intptr_t", "max_align_t", "nullptr_t", "ptrdiff_t", "size_t", "ssize_t", "uint16_t", "uint32_t",
+    "uint64_t", "uint8_t", "uintmax_t", "uintptr_t"};
 
 // Functions of the C library that a compiler knows or a program is likely to call: one of ours would be called instead.
 constexpr std::string_view library_names[] = {
@@ -52,8 +40,9 @@ std::string c_identifier(std::string_view name) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80 ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(out.begin(), '_');
+  if (ir::is_c_word(out)) return out + '_';
   using Names = std::span<const std::string_view>;
-  for (Names taken : {Names(keywords), Names(header_names), Names(library_names)})
+  for (Names taken : {Names(header_names), Names(library_names)})
     if (std::ranges::find(taken, out) != taken.end()) return out + '_';
   return out;
 }
