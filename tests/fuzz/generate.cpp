@@ -25,17 +25,21 @@ std::string list_text(const std::vector<int64_t>& list) { return fmt::format("{{
 bool is_float_name(const std::string& t) { return t[0] == 'f' || t[0] == 'b'; }
 bool is_integer_name(const std::string& t) { return t[0] == 's' || t[0] == 'u'; }
 
+constexpr int64_t many = 16384;  // elements, from which on reductions are dealt out to many blocks of threads
+
 class Generator {
  public:
   Generator(Random& r, const GeneratorOptions& o) : r_(r), o_(o) {}
 
   std::string module() {
     for (int i = 0; i < 2 + static_cast<int>(r_.below(3)); ++i) {
-      Operand p{fmt::format("p{}", i), type(), shape()};
+      Operand p{fmt::format("p{}", i), type(), shape_of_parameter()};
       body_ += fmt::format("  {} = {} parameter({})\n", p.name, shape_text(p), i);
       pool_.push_back(p);
     }
     parameters_ = pool_;
+    for (const Operand& p : parameters_)
+      if (p.count() > many) some_of_all(p);
     for (int i = 0; i < o_.instructions; ++i) step();
     std::vector<Operand> results;
     for (int i = 0; i < 1 + static_cast<int>(r_.below(3)); ++i) results.push_back(pool_[pool_.size() - 1 - r_.below(std::min<size_t>(pool_.size(), 6))]);
@@ -77,6 +81,18 @@ class Generator {
     return dims;
   }
 
+  // Now and then one with two long sides, or with so many elements that a reduction of them is dealt out.
+  std::vector<int64_t> shape_of_parameter() {
+    static const std::vector<int64_t> sides{16, 17, 31, 32, 33, 48, 63, 64, 65};
+    static const std::vector<std::vector<int64_t>> large{{16411}, {17408}, {2, 8704}, {131, 127}, {8704, 2}, {3, 5, 1111}};
+    uint64_t kind = r_.below(100);
+    if (kind < 3) return r_.pick(large);
+    if (kind >= 12) return shape();
+    std::vector<int64_t> dims{r_.pick(sides), r_.pick(sides)};
+    if (r_.chance(40)) dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(r_.below(3)), 1 + static_cast<int64_t>(r_.below(4)));
+    return dims;
+  }
+
   const Operand& any() { return pool_[r_.below(pool_.size())]; }
   const Operand* find(auto&& wanted) {
     size_t start = r_.below(pool_.size());
@@ -101,7 +117,7 @@ class Generator {
       case 7: return transpose();
       case 8: return slice();
       case 9: return pad();
-      case 10: return reduce();
+      case 10: reduce(Operand(any()), 50); return;
       case 11: return o_.exact ? select() : dot();
       case 12: return o_.exact ? convert() : unary();
       case 13: return concatenate();
@@ -156,7 +172,7 @@ class Generator {
 
   void broadcast() {
     Operand x = any();
-    if (x.dims.size() >= 3) return;
+    if (x.dims.size() >= 3 || x.count() > many) return;
     std::vector<int64_t> dims, map;
     for (int64_t d : x.dims) {
       if (r_.chance(40)) dims.push_back(size());
@@ -187,7 +203,8 @@ class Generator {
   }
 
   void transpose() {
-    Operand x = any();
+    const Operand* square = find([](const Operand& o) { return std::ranges::count_if(o.dims, [](int64_t d) { return d >= 16; }) >= 2; });
+    Operand x = square && r_.chance(70) ? *square : any();
     std::vector<int64_t> order(x.dims.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[r_.below(i)]);
@@ -283,16 +300,26 @@ class Generator {
     return name;
   }
 
-  void reduce() {
-    Operand x = any();
+  // One or two reductions of many elements; sometimes what they give is used with all of them again.
+  void some_of_all(const Operand& x) {
+    for (uint64_t i = 1 + r_.below(2); i-- > 0;) {
+      Operand all = reduce(x, 90);
+      if (!all.dims.empty() || r_.chance(50)) continue;
+      Operand wide = emit(x.type, x.dims, fmt::format("broadcast({}), dimensions={{}}", all.name));
+      emit(x.type, x.dims, fmt::format("{}({}, {})", x.type == "pred" ? "xor" : "maximum", x.name, wide.name));
+    }
+  }
+
+  // Over each dimension with a chance of so many percent.
+  Operand reduce(const Operand& x, unsigned chance) {
     std::vector<int64_t> over, dims;
-    for (size_t i = 0; i < x.dims.size(); ++i) (r_.chance(50) ? over.push_back(static_cast<int64_t>(i)) : dims.push_back(x.dims[i]));
+    for (size_t i = 0; i < x.dims.size(); ++i) (r_.chance(chance) ? over.push_back(static_cast<int64_t>(i)) : dims.push_back(x.dims[i]));
     std::vector<std::string> ops{"maximum", "minimum"};
     if (x.type == "pred") ops = {"and", "or"};
     else if (is_integer_name(x.type) || !o_.exact) ops = {"add", "maximum", "minimum"};
     std::string op = r_.pick(ops);
     Operand init = constant(x.type);
-    emit(x.type, dims, fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x.name, init.name, list_text(over), reducer(x.type, op)));
+    return emit(x.type, dims, fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x.name, init.name, list_text(over), reducer(x.type, op)));
   }
 
   void topk(const Operand& x) {
