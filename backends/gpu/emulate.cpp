@@ -23,7 +23,7 @@
 namespace hloc::gpu {
 namespace {
 
-constexpr int most_lines_of_log = 12;
+constexpr int most_lines = 12;  // of what g++ says
 
 // The table of launches. A function is called by way of a pointer to one that takes untyped pointers: both take them in the
 // same registers.
@@ -109,11 +109,19 @@ Result<int> run_compiler(const std::filesystem::path& folder) {
                fmt::format("g++, which running kernels on the host needs, can't be started: {}", std::strerror(failure)));
 }
 
-std::string first_lines(const std::filesystem::path& file, int most) {
-  std::ifstream in(file);
-  std::string out, line;
-  for (int i = 0; i < most && std::getline(in, line); ++i) out += "\n" + line;
-  return out;
+// An error of ours has a place in the source; without one g++ could not do its work: no space, no memory, no assembler.
+Diagnostic compiler_failed(const std::filesystem::path& folder) {
+  std::ifstream in(folder / "log");
+  std::string lines, line;
+  bool is_ours = false;
+  for (int i = 0; std::getline(in, line); ++i) {
+    if (i < most_lines) lines += "\n" + line;
+    std::string_view place = std::string_view(line).substr(0, line.find(": error: "));
+    is_ours |= place.size() != line.size() && (place.find(emulated_file) != place.npos || place.find("main.cpp") != place.npos);
+  }
+  if (is_ours) return error(ErrorKind::bug, "g++ refused the source of the kernels:" + lines);
+  if (lines.empty()) lines = " it says nothing";
+  return error(ErrorKind::target, fmt::format("g++ can't compile kernels here (is {} full?):{}", folder.parent_path().string(), lines));
 }
 
 EmulatedSource with_lines_of_prelude(EmulatedSource source, const Dialect& dialect) {
@@ -160,9 +168,7 @@ Result<std::unique_ptr<Device>> make_emulator(std::string source, std::vector<st
   if (auto ok = write_file(folder.path / "main.cpp", main_file(launches, dialect)); !ok) return ok.error();
   auto status = run_compiler(folder.path);
   if (!status) return status.error();
-  if (*status != 0)
-    return error(ErrorKind::bug, fmt::format("g++ refused the source of the kernels (status {}):{}", *status,
-                                             first_lines(folder.path / "log", most_lines_of_log)));
+  if (*status != 0) return compiler_failed(folder.path);
   return start_emulated_device(folder.path / "kernels", with_lines_of_prelude({std::move(source), 0, 0, std::move(launches)}, dialect));
 }
 

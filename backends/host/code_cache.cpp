@@ -54,9 +54,12 @@ bool take(std::string_view& in, std::string_view& run) {
   return true;
 }
 
+// Nothing of what is no file: a pipe in its place would have no end.
 std::string file_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
   std::string out;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return out;
+  std::ifstream in(path, std::ios::binary);
   for (char piece[65536]; in.read(piece, sizeof piece), in.gcount() > 0;) out.append(piece, static_cast<size_t>(in.gcount()));
   return out;
 }

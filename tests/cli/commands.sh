@@ -45,6 +45,10 @@ mkdir "$work/temporary"
 exits 0 "f32[100] =" env TMPDIR="$work/temporary" "$hloc" run "$work/axpy.hlo" --fill 1 --target hip:host
 ok "no temporary file is left behind" rmdir "$work/temporary"
 exits 3 "TMPDIR" env TMPDIR="$work/temporary" "$hloc" run "$work/axpy.hlo" --fill 1 --target hip:host
+mkdir "$work/failing"
+printf '#!/bin/sh\nexit 1\n' >"$work/failing/g++"
+chmod +x "$work/failing/g++"
+exits 3 "g++ can't compile kernels here" env PATH="$work/failing:$PATH" "$hloc" run "$work/axpy.hlo" --fill 1 --target cuda:host
 exits 3 "apt install qemu-user" env PATH=/nowhere "$hloc" run "$work/axpy.hlo" --fill 1 --target aarch64
 exits 2 "is not a target" "$hloc" run "$work/axpy.hlo" --fill 1 --target x86-64-v9
 exits 0 "kernels: 1, host steps: 0" "$hloc" compile "$work/axpy.hlo" -o "$work/axpy.o" --verbose

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +112,31 @@ TEST_CASE("an entry of another number of parts is made again") {
   CHECK(compiler.runs == 1);
   compiled(folder.path, "key", compiler);
   CHECK(compiler.runs == 1);
+}
+
+TEST_CASE("what is no file in an entry's place is not read") {
+  CacheFolder folder;
+  Compiler compiler;
+  auto good = compiled(folder.path, "key", compiler);
+  fs::path entry = folder.entries().front();
+  std::string bytes = bytes_of(entry);
+  int expected = 1;
+  auto is_replaced = [&] {
+    CHECK(compiled(folder.path, "key", compiler) == good);
+    CHECK(compiler.runs == ++expected);
+    CHECK(fs::is_regular_file(fs::symlink_status(entry)));
+    CHECK(bytes_of(entry) == bytes);
+    fs::remove(entry);
+  };
+  fs::remove(entry);
+  REQUIRE(::mkfifo(entry.c_str(), 0600) == 0);
+  is_replaced();
+  for (const char* to : {"/dev/zero", "/nowhere", "."}) {
+    fs::create_symlink(to, entry);
+    is_replaced();
+  }
+  fs::create_symlink(entry.filename(), entry);  // to itself
+  is_replaced();
 }
 
 TEST_CASE("an error of the compiler is not kept") {
