@@ -81,16 +81,8 @@ int run_bench(const BenchArguments& a) {
                            {"run_ms_min", times.front()},
                            {"run_ms_median", times[times.size() / 2]},
                            {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024},
-                           {"arena_bytes", s.arena_bytes},
-                           {"code_bytes", s.code_bytes},
-                           {"kernels", s.kernels},
-                           {"fallback_kernels", s.fallback_kernels},
-                           {"flops", s.flops},
-                           {"bytes", s.bytes},
-                           {"threads", a.threads},
-                           {"target", s.target}};
-  if (!s.runner.empty()) j["runner"] = s.runner;
-  add_device_code(j, s);
+                           {"threads", a.threads}};
+  add_stats(j, s);
   say_runner(s);
   if (a.json) {
     fmt::print("{}\n", j.dump());

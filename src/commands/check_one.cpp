@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "src/commands/case.h"
-#include "src/commands/fill.h"
 #include "src/commands/inputs.h"
 #include "src/commands/tolerance.h"
 
@@ -33,17 +32,27 @@ std::string blame(const Module& module, const std::vector<Bytes>& inputs, const 
   return fmt::format("; the rule '{}' in the pass '{}' changes the result first", culprit->rule, culprit->pass);
 }
 
+Result<Program> compiled(const Module& module, const CheckOptions& options) {
+  return compile(module, {.target = options.target, .cache = options.cache});
+}
+
+Result<std::vector<Bytes>> run(const Program& program, const std::vector<Bytes>& inputs, const CheckOptions& options) {
+  auto results = make_outputs(program.results());
+  if (!results) return results.error();
+  auto pool = make_thread_pool(options.threads);
+  auto called = program.call(input_spans(inputs), output_spans(*results), {.executor = pool.get(), .guard_pages = true});
+  if (!called) return called.error();
+  return results;
+}
+
 CheckOutcome check_instance(const Case& c, const CaseInstance& instance, const Module& module, const CheckOptions& options) {
-  auto program = compile(module, {.target = options.target, .cache = options.cache});
+  auto program = compiled(module, options);
   if (!program) return failed(program.error());
   if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
   auto inputs = case_inputs(c, instance);
   if (!inputs) return failed(inputs.error());
-  auto results = make_outputs(program->results());
+  auto results = run(*program, *inputs, options);
   if (!results) return failed(results.error());
-  auto pool = make_thread_pool(options.threads);
-  auto called = program->call(input_spans(*inputs), output_spans(*results), {.executor = pool.get(), .guard_pages = true});
-  if (!called) return failed(called.error());
   auto difference = compare_outputs(c, instance, program->results(), *results);
   if (!difference) return failed(difference.error());
   if (*difference) return failed(**difference + (options.bisect ? blame(module, *inputs, options) : ""));
@@ -93,31 +102,18 @@ CheckOutcome check_self(const CheckTask& task, const CheckOptions& options) {
   if (!modules) return failed(modules.error());
   CheckOutcome out;
   for (const Module& module : *modules) {
-    auto program = compile(module, {.target = options.target, .cache = options.cache});
+    auto program = compiled(module, options);
     if (!program) return failed(program.error());
     if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
     out.fallbacks += program->stats().fallback_kernels;
     auto inputs = gather_inputs({{}, {}, 1}, program->parameters());
     if (!inputs) return failed(inputs.error());
-    auto results = make_outputs(program->results());
-    if (!results) return failed(results.error());
-    if (auto ok = program->call(input_spans(*inputs), output_spans(*results), {.guard_pages = true}); !ok) return failed(ok.error());
+    if (auto results = run(*program, *inputs, options); !results) return failed(results.error());
   }
   return out;
 }
 
-Result<std::vector<Bytes>> results_on(const Module& module, const CompileOptions& how, const std::vector<Bytes>& inputs, const CheckOptions& options,
-                                      ProgramStats& stats) {
-  auto program = compile(module, how);
-  if (!program) return program.error();
-  stats = program->stats();
-  auto results = make_outputs(program->results());
-  if (!results) return results.error();
-  auto pool = make_thread_pool(options.threads);
-  auto called = program->call(input_spans(inputs), output_spans(*results), {.executor = pool.get(), .guard_pages = true});
-  if (!called) return called.error();
-  return results;
-}
+CheckOutcome not_run(const Diagnostic& why) { return {CheckOutcome::skipped, "not run: " + why.message, 0}; }
 
 // Skipped: the evaluator can't say what is right.
 CheckOutcome check_evaluated(const CheckTask& task, const CheckOptions& options) {
@@ -126,21 +122,22 @@ CheckOutcome check_evaluated(const CheckTask& task, const CheckOptions& options)
   if (!modules) return failed(modules.error());
   CheckOutcome out;
   for (const Module& module : *modules) {
-    auto parameters = module.parameters(), shapes = module.results();
-    if (!parameters || !shapes) return {CheckOutcome::skipped, "not run: " + (parameters ? shapes.error() : parameters.error()).message, out.fallbacks};
-    std::vector<Bytes> inputs;
-    for (size_t i = 0; i < parameters->size(); ++i) inputs.push_back(fill_default((*parameters)[i], 1 + i));
-    ProgramStats stats, of_evaluator;
-    auto got = results_on(module, {.target = options.target, .cache = options.cache}, inputs, options, stats);
-    auto want = results_on(module, {.target = "reference"}, inputs, options, of_evaluator);
-    if (!want && (!got || options.target == "reference")) return {CheckOutcome::skipped, "not run: " + want.error().message, out.fallbacks};
+    auto reference = compile(module, {.target = "reference"});
+    if (!reference) return not_run(reference.error());
+    auto inputs = gather_inputs({{}, {}, 1}, reference->parameters());
+    if (!inputs) return not_run(inputs.error());
+    auto want = run(*reference, *inputs, options);
+    if (!want) return not_run(want.error());
+    auto program = compiled(module, options);
+    if (!program) return failed(program.error());
+    if (options.no_fallback && program->stats().fallback_kernels > 0) return refuse_fallbacks(program->stats());
+    auto got = run(*program, *inputs, options);
     if (!got) return failed(got.error());
-    if (!want) return {CheckOutcome::skipped, "runs, but with nothing to compare: " + want.error().message, out.fallbacks};
-    if (options.no_fallback && stats.fallback_kernels > 0) return refuse_fallbacks(stats);
-    out.fallbacks += stats.fallback_kernels;
-    for (size_t k = 0; k < shapes->size(); ++k) {
-      auto difference = first_difference(k, (*shapes)[k], (*got)[k], (*want)[k], {usual_tolerance((*shapes)[k], (*want)[k])});
-      if (difference) return failed(*difference + (options.bisect ? blame(module, inputs, options) : ""));
+    out.fallbacks += program->stats().fallback_kernels;
+    for (size_t k = 0; k < want->size(); ++k) {
+      const Shape& shape = program->results()[k];
+      auto difference = first_difference(k, shape, (*got)[k], (*want)[k], {usual_tolerance(shape, (*want)[k])});
+      if (difference) return failed(*difference + (options.bisect ? blame(module, *inputs, options) : ""));
     }
   }
   return out;

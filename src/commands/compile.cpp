@@ -20,15 +20,8 @@ struct CompileArguments {
 void show(const CompileArguments& a, const ProgramStats& s) {
   if (a.verbose) show_stats(s);
   if (!a.json) return;
-  nlohmann::ordered_json j{{"compile_ms", s.compile_ms},
-                           {"arena_bytes", s.arena_bytes},
-                           {"code_bytes", s.code_bytes},
-                           {"kernels", s.kernels},
-                           {"fallback_kernels", s.fallback_kernels},
-                           {"flops", s.flops},
-                           {"bytes", s.bytes},
-                           {"target", s.target}};
-  add_device_code(j, s);
+  nlohmann::ordered_json j{{"compile_ms", s.compile_ms}};
+  add_stats(j, s);
   fmt::print("{}\n", j.dump());
 }
 

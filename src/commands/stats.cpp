@@ -33,7 +33,15 @@ void show_stats(const ProgramStats& s) {
                k.stack_bytes, spills(k));
 }
 
-void add_device_code(nlohmann::ordered_json& to, const ProgramStats& stats) {
+void add_stats(nlohmann::ordered_json& to, const ProgramStats& stats) {
+  to["arena_bytes"] = stats.arena_bytes;
+  to["code_bytes"] = stats.code_bytes;
+  to["kernels"] = stats.kernels;
+  to["fallback_kernels"] = stats.fallback_kernels;
+  to["flops"] = stats.flops;
+  to["bytes"] = stats.bytes;
+  to["target"] = stats.target;
+  if (!stats.runner.empty()) to["runner"] = stats.runner;
   if (stats.from_cache) to["from_cache"] = *stats.from_cache;
   if (stats.device_kernels.empty()) return;
   auto list = nlohmann::ordered_json::array();

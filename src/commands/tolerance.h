@@ -1,4 +1,4 @@
-// When two elements count as equal.
+// When two elements or arrays count as equal.
 #pragma once
 
 #include <cstdint>
