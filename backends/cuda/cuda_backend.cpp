@@ -59,22 +59,11 @@ Result<std::string> emit_cubin(const Job& job) {
   return std::move(code->cubin);
 }
 
-Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) {
-  if (job.target->name == emulated_cuda) return gpu::compile_for_emulator(job, cuda::dialect);
-  auto architecture = gpu::device_of(job, "cuda:sm_80");
-  if (!architecture) return architecture.error();
-  auto driver = cuda::open_driver(*architecture);
-  if (!driver) return gpu::no_device(job, driver.error(), "cuda", emulated_cuda);
-  auto code = device_code(job);
-  if (!code) return gpu::no_device(job, code.error(), "cuda", emulated_cuda);
-  return gpu::compile_for_device(job, code->cubin, *std::move(driver), cuda::kernel_resources);
-}
+constexpr gpu::Maker nvidia{"cuda", emulated_cuda, cuda::open_driver, cuda::find_device, emit_cubin, cuda::kernel_resources};
 
-std::string cuda_device(std::string_view target) {
-  if (target == emulated_cuda) return "";
-  auto info = cuda::find_device(target.substr(target.find(':') + 1));
-  return info ? info->name : "";
-}
+Result<std::unique_ptr<Executable>> compile_cuda(const Job& job) { return gpu::compile(job, cuda::dialect, nvidia); }
+
+std::string cuda_device(std::string_view target) { return gpu::device_name(target, nvidia); }
 
 constexpr EmitKind cuda_emits[] = {
     {"loops", gpu::loops_text}, {"cuda", emit_cuda_source}, {"ptx", emit_ptx, true}, {"cubin", emit_cubin, true, cuda::kernel_resources}};

@@ -32,13 +32,20 @@ Result<std::string> loops_text(const backends::Job& job) {
   return out;
 }
 
+namespace {
+
+std::string_view architecture_of(std::string_view target) { return target.substr(target.find(':') + 1); }
+
+}  // namespace
+
 Result<std::string_view> device_of(const backends::Job& job, std::string_view example) {
-  std::string_view name = job.target->name;
-  std::string_view device = name.substr(name.find(':') + 1);
+  std::string_view device = architecture_of(job.target->name);
   if (device == "host")
     return error(ErrorKind::usage, fmt::format("code is made for a device: name one, such as --target {} (see `hloc targets`)", example));
   return device;
 }
+
+namespace {
 
 Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect) {
   auto program = gpu_program(job.plan);
@@ -48,21 +55,34 @@ Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backend
   return make_executable(*std::move(program), *std::move(emulator));
 }
 
-Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
-                                                                 std::unique_ptr<Driver> driver, backends::ReadResources* resources) {
+Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, const Maker& maker) {
+  auto driver = maker.open(architecture_of(job.target->name));
+  if (!driver) return driver.error();
+  auto code = maker.code(job);
+  if (!code) return code.error();
   auto program = gpu_program(job.plan);
   if (!program) return program.error();
-  auto device = make_driver_device(*program, code, std::move(driver));
+  auto device = make_driver_device(*program, *code, *std::move(driver));
   if (!device) return device.error();
   // What the driver has loaded runs, also where it can't be read here.
-  auto kernels = resources(code);
+  auto kernels = maker.resources(*code);
   return make_executable(*std::move(program), *std::move(device), kernels ? *std::move(kernels) : std::vector<KernelResources>{});
 }
 
-Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated) {
-  if (why.kind != ErrorKind::target) return why;
-  return error(why.kind, fmt::format("code for {} can't run here: {}; `hloc compile --emit {}` writes its source, and --target {} runs "
-                                     "that on the CPU", job.target->name, why.message, kind, emulated));
+}  // namespace
+
+Result<std::unique_ptr<backends::Executable>> compile(const backends::Job& job, const Dialect& dialect, const Maker& maker) {
+  if (job.target->name == maker.emulated) return compile_for_emulator(job, dialect);
+  auto out = compile_for_device(job, maker);
+  if (out || out.error().kind != ErrorKind::target) return out;
+  return error(ErrorKind::target, fmt::format("code for {} can't run here: {}; `hloc compile --emit {}` writes its source, and --target {} "
+                                              "runs that on the CPU", job.target->name, out.error().message, maker.emit_kind, maker.emulated));
+}
+
+std::string device_name(std::string_view target, const Maker& maker) {
+  if (target == maker.emulated) return "";
+  auto info = maker.find(architecture_of(target));
+  return info ? info->name : "";
 }
 
 }  // namespace hloc::gpu

@@ -20,16 +20,21 @@ Result<std::string> loops_text(const backends::Job& job);
 // What stands after the colon of the target's name, "sm_80". An error (kind `usage`) that names `example` where it is "host".
 Result<std::string_view> device_of(const backends::Job& job, std::string_view example);
 
-// The source compiled and run on this machine's CPU. Errors as for make_emulator.
-Result<std::unique_ptr<backends::Executable>> compile_for_emulator(const backends::Job& job, const Dialect& dialect);
+// What a backend of devices has besides its dialect.
+struct Maker {
+  std::string_view emit_kind;  // of source: "cuda"
+  std::string_view emulated;   // the target whose code runs on this machine's CPU, "cuda:host"
+  // The first device of this machine that runs code for an architecture, "sm_80", to be used or to be named only.
+  Result<std::unique_ptr<Driver>> (*open)(std::string_view architecture);
+  Result<DeviceInfo> (*find)(std::string_view architecture);
+  Result<std::string> (*code)(const backends::Job& job);  // what the driver loads
+  backends::ReadResources* resources;                     // of it
+};
 
-// The kernels run on a device; `code` is what its driver loads, and `resources` reads what its kernels take. Errors as for
-// make_driver_device, and no memory there.
-Result<std::unique_ptr<backends::Executable>> compile_for_device(const backends::Job& job, std::string_view code,
-                                                                 std::unique_ptr<Driver> driver, backends::ReadResources* resources);
+// By the emulator for the target that is so named, else on a device; where that can't be, the error says what can be done here.
+Result<std::unique_ptr<backends::Executable>> compile(const backends::Job& job, const Dialect& dialect, const Maker& maker);
 
-// An error that may be of kind `target`: then also what can be done here, source by --emit `kind`, and `emulated`, the target
-// that runs it.
-Diagnostic no_device(const backends::Job& job, const Diagnostic& why, std::string_view kind, std::string_view emulated);
+// For backends::Backend::device.
+std::string device_name(std::string_view target, const Maker& maker);
 
 }  // namespace hloc::gpu

@@ -47,22 +47,11 @@ Result<std::string> emit_code_object(const Job& job) {
   return hip::compile_source(*source, *processor, job.cache);
 }
 
-Result<std::unique_ptr<Executable>> compile_hip(const Job& job) {
-  if (job.target->name == emulated_hip) return gpu::compile_for_emulator(job, dialect_of(*job.target));
-  auto processor = gpu::device_of(job, "hip:gfx90a");
-  if (!processor) return processor.error();
-  auto runtime = hip::open_runtime(*processor);
-  if (!runtime) return gpu::no_device(job, runtime.error(), "hip", emulated_hip);
-  auto code = emit_code_object(job);
-  if (!code) return gpu::no_device(job, code.error(), "hip", emulated_hip);
-  return gpu::compile_for_device(job, *code, *std::move(runtime), hip::kernel_resources);
-}
+constexpr gpu::Maker amd{"hip", emulated_hip, hip::open_runtime, hip::find_device, emit_code_object, hip::kernel_resources};
 
-std::string hip_device(std::string_view target) {
-  if (target == emulated_hip) return "";
-  auto info = hip::find_device(target.substr(target.find(':') + 1));
-  return info ? info->name : "";
-}
+Result<std::unique_ptr<Executable>> compile_hip(const Job& job) { return gpu::compile(job, dialect_of(*job.target), amd); }
+
+std::string hip_device(std::string_view target) { return gpu::device_name(target, amd); }
 
 constexpr EmitKind hip_emits[] = {
     {"loops", gpu::loops_text}, {"hip", emit_hip_source}, {"code-object", emit_code_object, true, hip::kernel_resources}};
