@@ -27,7 +27,7 @@ source tests/count.sh
 folders=()
 for folder in text errors verify ops rules passes plan loops machine; do folders+=("tests/$folder"); done
 count text qemu-aarch64 $BUILD/tests/text_tests "${folders[@]}"
-[ ! -e $BUILD/tests/unit_tests ] || count unit unit qemu-aarch64 $BUILD/tests/unit_tests
+[ ! -e $BUILD/tests/unit_tests ] || count unit unit qemu-aarch64 $BUILD/tests/unit_tests "~[emulator]"
 count "random modules" qemu-aarch64 $BUILD/tests/fuzz/fuzz_modules --seconds 60 --inputs 200
 cases=()
 for c in add_mul activations broadcasts softmax layernorm gelu_mlp matmul_64 matmul_odd_sizes batched_matmul argsort while_collatz; do

@@ -202,7 +202,7 @@ class KernelMapper {
       l.is_cooperative = true;
       l.blocks = l.iterations;
       spread_loops(l);
-    } else if (auto square = Coalescing(out_, l).choose_square()) {
+    } else if (Coalescing coalescing(out_, l); auto square = coalescing.choose_square()) {
       l.mapping = Mapping::squares;
       l.square_level = *square;
       l.threads = square_side * square_rows;
@@ -210,7 +210,7 @@ class KernelMapper {
       for (size_t i = 0; i < l.grid.size(); ++i) l.blocks *= blocks_along(l, i);
     } else {
       l.threads = threads_of_block;
-      l.lanes = Coalescing(out_, l).choose_lanes();
+      l.lanes = coalescing.choose_lanes();
       l.blocks = (l.iterations / l.lanes + threads_of_block - 1) / threads_of_block;
     }
     out_.launches.push_back(std::move(l));
@@ -220,10 +220,11 @@ class KernelMapper {
   void spread_loops(Launch& l) {
     for (size_t at = 0; at < l.body.size(); ++at) {
       auto* loop = l.body[at]->as<Loop>();
-      if (!loop || !is_shared_loop(kernel_, *loop) || !only_collects(*loop) || reads_what_these_write(*loop, l.body, at)) continue;
-      auto before = with_needs(l.body, {at});
+      if (!loop) continue;
       int64_t parts = std::min({loop->extent / threads_of_block, trips(*loop) / least_part, enough_blocks / l.iterations});
-      if (!before || parts < 2) continue;
+      if (parts < 2 || !is_shared_loop(kernel_, *loop) || !only_collects(*loop) || reads_what_these_write(*loop, l.body, at)) continue;
+      auto before = with_needs(l.body, {at});
+      if (!before) continue;
       before->pop_back();
       Launch part;
       part.mapping = Mapping::parts;
