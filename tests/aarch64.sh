@@ -4,7 +4,8 @@
 # --add-architecture arm64`). Exit code 3 where a tool is missing, 0 when nothing failed.
 #
 # Left out are the tests that compile and link with this machine's gcc (tests/cli/object.sh, install.sh), and what runs GPU
-# source: g++ is this machine's, so the kernels would be, too.
+# source: g++ is this machine's, so the kernels would be, too. Unit tests marked [vfork] are left out as well: under qemu a child
+# has memory of its own from the start, so that its errno does not come back. ~[.]: what is hidden stays so.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,7 @@ source tests/count.sh
 folders=()
 for folder in text errors verify ops rules passes plan loops machine; do folders+=("tests/$folder"); done
 count text qemu-aarch64 $BUILD/tests/text_tests "${folders[@]}"
-[ ! -e $BUILD/tests/unit_tests ] || count unit unit qemu-aarch64 $BUILD/tests/unit_tests "~[emulator]"
+[ ! -e $BUILD/tests/unit_tests ] || count unit unit qemu-aarch64 $BUILD/tests/unit_tests "~[emulator]~[vfork]~[.]"
 count "random modules" qemu-aarch64 $BUILD/tests/fuzz/fuzz_modules --seconds 60 --inputs 200
 cases=()
 for c in add_mul activations broadcasts softmax layernorm gelu_mlp matmul_64 matmul_odd_sizes batched_matmul argsort while_collatz; do

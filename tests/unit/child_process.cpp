@@ -49,7 +49,7 @@ TEST_CASE("a child that can't have its descriptors is not started") {
   ::close(file);
 }
 
-TEST_CASE("a command that is not there is told by errno, an end by its status") {
+TEST_CASE("a command that is not there is told by errno, an end by its status", "[vfork]") {
   const std::string missing[] = {"hloc-no-such-command"}, status[] = {"sh", "-c", "exit 7"};
   CHECK(host::run_child(missing, {}) == -1);
   CHECK(errno == ENOENT);
