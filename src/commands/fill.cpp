@@ -21,8 +21,8 @@ float uniform_value(uint64_t seed, uint64_t i, double lo, double hi) {
 
 }  // namespace
 
-std::vector<std::byte> fill_uniform(const Shape& shape, uint64_t seed, double lo, double hi) {
-  std::vector<std::byte> out(shape.bytes());
+Bytes fill_uniform(const Shape& shape, uint64_t seed, double lo, double hi) {
+  Bytes out(shape.bytes());
   auto width = static_cast<size_t>(byte_width(shape.element));
   auto count = static_cast<uint64_t>(shape.count());
   for (uint64_t i = 0; i < count; ++i) {
@@ -39,8 +39,8 @@ std::vector<std::byte> fill_uniform(const Shape& shape, uint64_t seed, double lo
   return out;
 }
 
-std::vector<std::byte> fill_integers(const Shape& shape, uint64_t seed, int64_t lo, int64_t hi) {
-  std::vector<std::byte> out(shape.bytes());
+Bytes fill_integers(const Shape& shape, uint64_t seed, int64_t lo, int64_t hi) {
+  Bytes out(shape.bytes());
   auto width = static_cast<size_t>(byte_width(shape.element));
   auto count = static_cast<uint64_t>(shape.count());
   uint64_t range = hi > lo ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) : 1;
@@ -54,14 +54,14 @@ std::vector<std::byte> fill_integers(const Shape& shape, uint64_t seed, int64_t 
   return out;
 }
 
-std::vector<std::byte> fill_constant(const Shape& shape, double value) {
-  std::vector<std::byte> out(shape.bytes());
+Bytes fill_constant(const Shape& shape, double value) {
+  Bytes out(shape.bytes());
   auto width = static_cast<size_t>(byte_width(shape.element));
   for (size_t at = 0; at < out.size(); at += width) element_from_double(shape.element, value, out.data() + at);
   return out;
 }
 
-std::vector<std::byte> fill_default(const Shape& shape, uint64_t seed) {
+Bytes fill_default(const Shape& shape, uint64_t seed) {
   if (shape.element == ElementType::pred) return fill_integers(shape, seed, 0, 2);
   if (is_integer(shape.element)) return fill_integers(shape, seed, 0, 100);
   return fill_uniform(shape, seed, -1, 1);

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "include/hloc/hloc.h"
+#include "src/commands/bytes.h"
 
 namespace hloc::cli {
-
-using Bytes = std::vector<std::byte>;
 
 struct InputArguments {
   std::vector<std::string> npy;        // --input, one per parameter leaf

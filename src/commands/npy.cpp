@@ -209,7 +209,7 @@ Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file, const
   return out;
 }
 
-Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& shape, const std::string& path) {
+Result<Bytes> to_elements(const NpyArray& array, const Shape& shape, const std::string& path) {
   auto known = npy_descriptors(shape.element);
   if (std::find(known.begin(), known.end(), array.descr) == known.end())
     return file_error(path, fmt::format("elements are '{}', but the parameter is {}: '{}' was expected", array.descr, to_string(shape), known[0]));
@@ -217,7 +217,7 @@ Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& s
   bool scalar_as_array = shape.dims.empty() && array.dims.size() == 1 && array.dims[0] == 1;
   if (array.dims != shape.dims && !scalar_as_array)
     return file_error(path, fmt::format("the array has shape [{}], but the parameter is {}", fmt::join(array.dims, ","), to_string(shape)));
-  std::vector<std::byte> out(array.bytes.size());
+  Bytes out(array.bytes.size());
   if (!out.empty()) std::memcpy(out.data(), array.bytes.data(), out.size());
   if (is_narrow_integer(shape.element))
     for (std::byte& b : out) element_from_double(shape.element, is_signed_integer(shape.element) ? static_cast<int8_t>(b) : static_cast<uint8_t>(b), &b);

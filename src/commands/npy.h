@@ -8,6 +8,7 @@
 
 #include "include/hloc/result.h"
 #include "include/hloc/tensor.h"
+#include "src/commands/bytes.h"
 
 namespace hloc::cli {
 
@@ -24,7 +25,7 @@ Result<std::map<std::string, NpyArray>> parse_npz(const std::string& file_bytes,
 
 // The bytes as elements of `shape`, whose dimensions must agree. Types that .npy lacks are stored as unsigned integers of
 // their width (bf16: <u2, f8: |u1) or one i1 or u1 per element of 1, 2 or 4 bits.
-Result<std::vector<std::byte>> to_elements(const NpyArray& array, const Shape& shape, const std::string& path);
+Result<Bytes> to_elements(const NpyArray& array, const Shape& shape, const std::string& path);
 
 // A whole .npy file, version 1.
 std::string make_npy(const Shape& shape, std::span<const std::byte> bytes);

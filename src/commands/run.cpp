@@ -31,7 +31,7 @@ Result<void> make_folder(const std::string& path) {
   return file_error(path, fmt::format("the folder can't be made: {}", std::strerror(errno)), ErrorKind::io);
 }
 
-int show_results(const RunArguments& a, std::span<const Shape> shapes, const std::vector<Bytes>& results) {
+int show_results(const RunArguments& a, std::span<const Shape> shapes, const std::vector<std::span<const std::byte>>& results) {
   for (size_t k = 0; k < shapes.size(); ++k) {
     std::string size = shapes[k].count() > 64 ? fmt::format("  ({} bytes, checksum {:016x})", results[k].size(), checksum(results[k])) : "";
     fmt::print("{}{} = {}{}\n", results.size() > 1 ? fmt::format("out{} ", k) : "", to_string(shapes[k]), show_array(shapes[k], results[k]), size);
@@ -60,7 +60,7 @@ int run_loops_file(const RunArguments& a, std::string text) {
   if (!inputs) return report(inputs.error());
   auto results = run_loops(std::move(text), a.file, input_spans(*inputs));
   if (!results) return report(results.error());
-  return show_results(a, signature->outputs, *results);
+  return show_results(a, signature->outputs, {results->begin(), results->end()});
 }
 
 int run_run(const RunArguments& a) {
@@ -90,7 +90,7 @@ int run_run(const RunArguments& a) {
   if (!results) return report(results.error());
   auto pool = make_thread_pool(a.threads);
   if (auto ok = program->call(input_spans(*inputs), output_spans(*results), {.executor = pool.get()}); !ok) return report(ok.error());
-  return show_results(a, program->results(), *results);
+  return show_results(a, program->results(), input_spans(*results));
 }
 
 // CLI11 takes what strtoull takes: "-1", and the largest number for any that is too large.

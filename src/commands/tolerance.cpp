@@ -67,7 +67,7 @@ bool close_enough(const Tolerance& t, ElementType type, const std::byte* got, co
   return std::abs(g - w) <= t.absolute + t.relative * std::abs(w);
 }
 
-std::optional<std::string> first_difference(size_t k, const Shape& shape, const std::vector<std::byte>& got, const std::vector<std::byte>& want,
+std::optional<std::string> first_difference(size_t k, const Shape& shape, std::span<const std::byte> got, std::span<const std::byte> want,
                                             const Allowed& allowed) {
   auto width = static_cast<size_t>(byte_width(shape.element));
   int64_t wrong = 0, first = -1, count = static_cast<int64_t>(want.size() / width);
@@ -85,7 +85,7 @@ std::optional<std::string> first_difference(size_t k, const Shape& shape, const 
                      count);
 }
 
-Tolerance usual_tolerance(const Shape& shape, const std::vector<std::byte>& want) {
+Tolerance usual_tolerance(const Shape& shape, std::span<const std::byte> want) {
   if (!is_float(shape.element) && !is_complex(shape.element)) return {};
   ElementType part = is_complex(shape.element) ? part_of(shape.element) : shape.element;
   double relative = part == ElementType::f64 ? 1e-11 : part == ElementType::f32 ? 1e-4 : part == ElementType::f16 ? 1e-2 : part == ElementType::bf16 ? 3e-2 : 0.3;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,11 @@ struct Allowed {
 };
 
 // Nothing when all is right; else the first wrong element of array `k` as text, with ulps and how many there are.
-std::optional<std::string> first_difference(size_t k, const Shape& shape, const std::vector<std::byte>& got, const std::vector<std::byte>& want,
+std::optional<std::string> first_difference(size_t k, const Shape& shape, std::span<const std::byte> got, std::span<const std::byte> want,
                                             const Allowed& allowed);
 
 // What the order of sums and the errors of math functions may do to an array of moderate numbers: absolute errors in
 // proportion to its largest finite number, by the type's digits. Integers: nothing.
-Tolerance usual_tolerance(const Shape& shape, const std::vector<std::byte>& want);
+Tolerance usual_tolerance(const Shape& shape, std::span<const std::byte> want);
 
 }  // namespace hloc::cli

@@ -154,10 +154,10 @@ void BlockEmitter::fetch_ahead(const loops::Load& load) {
   int64_t vector = int64_t{lanes_.count} * byte_width(kernel_.buffers[load.access.buffer].element);
   if (static_cast<int64_t>(copy_) * vector % cache_line >= vector) return;
   Address at = address_of(load.access);
-  int64_t disp = at.disp + it->second.bytes;
+  int64_t disp = at.disp + it->second;
   if (disp > std::numeric_limits<int32_t>::max()) return;
   at.disp = static_cast<int32_t>(disp);
-  b_.prefetch(at, it->second.level);
+  b_.prefetch(at, 1);
 }
 
 void BlockEmitter::emit_load(const loops::Load& load) {

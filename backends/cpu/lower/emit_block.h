@@ -155,6 +155,7 @@ class BlockEmitter {
   void emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit);
   std::vector<const loops::Store*> streamed_stores(const VectorLoop& plan) const;
   void emit_streaming_vectors(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin, Reg end);
+  void fetch_end_of_next_row(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin);
   void emit_body(const loops::Loop& loop);
   void emit_interleaved(const loops::Loop& loop, Reg i, int copies);
   void declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);

@@ -1,6 +1,7 @@
 // Loops: in order, unrolled, or several iterations at once.
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 
 #include "backends/cpu/lower/emit_block.h"
@@ -245,6 +246,25 @@ std::vector<const loops::Store*> BlockEmitter::streamed_stores(const VectorLoop&
   return out;
 }
 
+// A row that does not begin at a cache line ends within one, too. What is written of that line is an ordinary store, and all
+// streaming stores after it would wait until it comes from memory.
+void BlockEmitter::fetch_end_of_next_row(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin) {
+  for (const loops::Store* store : stores) {
+    int64_t next_row = traffic_->streamed.at(store);
+    if (next_row == 0) continue;
+    open_scope();
+    bind_index(plan.loop.index, begin);
+    Address at = address_of(store->access);
+    unbind_index(plan.loop.index);
+    int64_t row = plan.loop.extent * byte_width(kernel_.buffers[store->access.buffer].element), disp = at.disp + next_row + row - 1;
+    if (disp <= std::numeric_limits<int32_t>::max() && disp >= 0) {
+      at.disp = static_cast<int32_t>(disp);
+      b_.prefetch(at, 0);
+    }
+    close_scope();
+  }
+}
+
 // Up to the place where the first store is aligned with fewer lanes. If the others are aligned there too, all go past the
 // caches from there on; if not (results that lie differently in memory), none.
 void BlockEmitter::emit_streaming_vectors(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin, Reg end) {
@@ -268,7 +288,10 @@ void BlockEmitter::emit_streaming_vectors(const VectorLoop& plan, const std::vec
     open_scope();
     streaming_ = true;
     hoist(plan.loop, plan.lanes);
-    b_.if_then(Cond::lt, begin, first, [&] { emit_masked_vector(plan, begin, first); });
+    b_.if_then(Cond::lt, begin, first, [&] {
+      fetch_end_of_next_row(plan, stores, begin);
+      emit_masked_vector(plan, begin, first);
+    });
     b_.mov(first, begin);
     emit_vectors(plan, begin, end);
     streaming_ = false;

@@ -11,21 +11,17 @@
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "backends/cpu/kernel.h"
 #include "backends/loops/loops.h"
 
 namespace hloc::cpu {
 
-struct FetchAhead {
-  int64_t bytes = 0;  // from what the load reads to what is fetched
-  int level = 0;      // of machine::Builder::prefetch
-};
-
 struct MemoryTraffic {
-  std::set<const loops::Store*> streamed;  // statements of a vector loop's own block, contiguous, without guards
-  std::map<const loops::Load*, FetchAhead> ahead;
+  // Statements of a vector loop's own block, contiguous, without guards. With each the bytes from a row to the next one that
+  // the loop around it walks; 0 where no loop does.
+  std::map<const loops::Store*, int64_t> streamed;
+  std::map<const loops::Load*, int64_t> ahead;  // bytes from what the load reads to what is fetched
 };
 
 // The statements are the kernel's own. `in_place`: outputs that are the memory of an input; their lines are read anyway.
