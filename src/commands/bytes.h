@@ -1,5 +1,5 @@
-// Bytes of an array that begin at a cache line, as those of NumPy's and JAX's large arrays do: whole vectors then never cross
-// from one line into the next, and large results can be written past the caches in whole lines.
+// Bytes of an array that begin at a cache line, as literals and the arena do: whole vectors then never cross from one line into
+// the next, and large results are written past the caches in whole lines.
 #pragma once
 
 #include <cstddef>

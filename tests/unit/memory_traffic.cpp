@@ -153,6 +153,14 @@ TEST_CASE("several outputs go past the caches where they are aligned alike") {
 )", 4, 0);
 }
 
+TEST_CASE("streamed rows know how far the next one is") {
+  loops::Kernel kernel = kernel_of(rows_of(70, 1024));
+  auto features = x86::features_of("x86-64-v3");
+  auto streamed = cpu::memory_traffic(kernel, machine_for(*features), {}).streamed;
+  REQUIRE(streamed.size() == 1);
+  CHECK(streamed.begin()->second == 4096);
+}
+
 TEST_CASE("what is read back, overwritten or guarded stays in the caches") {
   check(R"(kernel k(in x: f32[30000], out r: f32[30000], out s: f32[30000]) {
   for i0 in 30000 vector parallel 2368 {

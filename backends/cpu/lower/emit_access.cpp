@@ -153,11 +153,16 @@ void BlockEmitter::fetch_ahead(const loops::Load& load) {
   if (it == traffic_->ahead.end()) return;
   int64_t vector = int64_t{lanes_.count} * byte_width(kernel_.buffers[load.access.buffer].element);
   if (static_cast<int64_t>(copy_) * vector % cache_line >= vector) return;
-  Address at = address_of(load.access);
-  int64_t disp = at.disp + it->second;
-  if (disp > std::numeric_limits<int32_t>::max()) return;
+  prefetch(load.access, it->second, 1);
+}
+
+// The line that is `ahead` bytes from what is accessed; nothing where an address can't say that.
+void BlockEmitter::prefetch(const loops::Access& access, int64_t ahead, int level) {
+  Address at = address_of(access);
+  int64_t disp = at.disp + ahead;
+  if (!fits_s32(disp)) return;
   at.disp = static_cast<int32_t>(disp);
-  b_.prefetch(at, 1);
+  b_.prefetch(at, level);
 }
 
 void BlockEmitter::emit_load(const loops::Load& load) {

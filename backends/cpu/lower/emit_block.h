@@ -166,6 +166,7 @@ class BlockEmitter {
   Pattern pattern_of(const loops::Access& access, int64_t* stride = nullptr) const;
   bool varies(const loops::Affine& affine) const;
   void fetch_ahead(const loops::Load& load);
+  void prefetch(const loops::Access& access, int64_t ahead, int level);
   Reg load_vector(const loops::Access& access, ElementType element, Reg mask);
   Reg load_lanes(const loops::Access& access, ElementType element, loops::ValueId otherwise);
   void store_lanes(const loops::Access& access, ElementType element, Reg value);

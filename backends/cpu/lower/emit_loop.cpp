@@ -1,7 +1,6 @@
 // Loops: in order, unrolled, or several iterations at once.
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <map>
 
 #include "backends/cpu/lower/emit_block.h"
@@ -254,13 +253,8 @@ void BlockEmitter::fetch_end_of_next_row(const VectorLoop& plan, const std::vect
     if (next_row == 0) continue;
     open_scope();
     bind_index(plan.loop.index, begin);
-    Address at = address_of(store->access);
+    prefetch(store->access, next_row + plan.loop.extent * byte_width(kernel_.buffers[store->access.buffer].element) - 1, 0);
     unbind_index(plan.loop.index);
-    int64_t row = plan.loop.extent * byte_width(kernel_.buffers[store->access.buffer].element), disp = at.disp + next_row + row - 1;
-    if (disp <= std::numeric_limits<int32_t>::max() && disp >= 0) {
-      at.disp = static_cast<int32_t>(disp);
-      b_.prefetch(at, 0);
-    }
     close_scope();
   }
 }
