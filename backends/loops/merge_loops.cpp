@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backends/loops/rename.h"
 #include "backends/loops/schedule.h"
 #include "backends/loops/walk.h"
 
@@ -62,15 +63,6 @@ LoopNeeds needs_of(const Kernel& kernel, const Loop& loop, const MadeAt& made) {
   return n;
 }
 
-// The address where `index` has another name.
-Affine renamed(const Affine& a, IndexId from, IndexId to) {
-  Affine out = a;
-  int64_t c = out.coefficient(from);
-  if (c == 0) return out;
-  std::erase_if(out.terms, [from](const Term& t) { return t.index == from; });
-  return out += Affine::of(to, c);
-}
-
 // The value that the loop's own block stores where `access` of another loop's iteration of the same number reads.
 ValueId stored_value(const Loop& loop, const Access& access, IndexId other) {
   if (!access.guards.empty()) return no_id;
@@ -78,7 +70,7 @@ ValueId stored_value(const Loop& loop, const Access& access, IndexId other) {
   for (const Statement& s : loop.body) {
     auto* store = s.as<Store>();
     if (!store || store->access.buffer != access.buffer) continue;
-    if (!store->access.guards.empty() || store->access.offset != renamed(access.offset, other, loop.index)) return no_id;
+    if (!store->access.guards.empty() || store->access.offset != replaced(access.offset, other, Affine::of(loop.index))) return no_id;
     found = store->value;
   }
   return found;
@@ -94,21 +86,6 @@ bool touches(const Statement& statement, BufferId buffer) {
   look(statement);
   for_each_block(statement, [&](const Block& inner) { for_each_statement(inner, look); });
   return any;
-}
-
-void replace_values(Block& block, const std::unordered_map<ValueId, ValueId>& map) {
-  auto now = [&map](ValueId& v) {
-    if (auto it = map.find(v); it != map.end()) v = it->second;
-  };
-  for_each_statement(block, [&](Statement& s) { for_each_value_slot(s, now); });
-}
-
-void rename_index(Kernel& kernel, Block& block, IndexId from, IndexId to) {
-  auto rename = [&](Affine& a) { a = renamed(a, from, to); };
-  for_each_statement(block, [&](Statement& s) {
-    for_each_affine(s, rename);
-    if (auto* derive = s.as<Derive>()) rename(kernel.indices[derive->index].of);
-  });
 }
 
 class LoopMerger {
@@ -156,20 +133,14 @@ class LoopMerger {
 
   // Loads in the moved body that the target's stores make needless.
   void forward(Loop& into, Loop& moved) {
-    std::unordered_map<ValueId, ValueId> now;
+    ValueMap now;
     std::erase_if(moved.body, [&](const Statement& s) {
       auto* load = s.as<Load>();
       if (!load || kernel_.buffers[load->access.buffer].role == BufferRole::input) return false;
       now[load->result] = stored_value(into, load->access, moved.index);
       return true;
     });
-    if (now.empty()) return;
-    replace_values(moved.body, now);
-    for_each_statement(moved.body, [&](const Statement& s) {
-      auto* derive = s.as<Derive>();
-      if (!derive || kernel_.indices[derive->index].kind != IndexKind::from_value) return;
-      if (auto it = now.find(kernel_.indices[derive->index].value); it != now.end()) kernel_.indices[derive->index].value = it->second;
-    });
+    if (!now.empty()) replace_values(kernel_, moved.body, now);
   }
 
   void merge(Block& block, size_t target, size_t p, const std::vector<AccId>& accumulators, MadeAt& made) {
@@ -177,7 +148,7 @@ class LoopMerger {
     block.erase(block.begin() + static_cast<std::ptrdiff_t>(p));
     Loop& into = *block[target].as<Loop>();
     forward(into, moved);
-    rename_index(kernel_, moved.body, moved.index, into.index);
+    replace_index(kernel_, moved.body, moved.index, Affine::of(into.index));
     std::move(moved.body.begin(), moved.body.end(), std::back_inserter(into.body));
     std::vector<size_t> late;  // declarations between the two
     for (AccId acc : accumulators)

@@ -74,7 +74,7 @@ Pressure pressure_of(const loops::Kernel& kernel, const loops::Block& body) {
 // two vectors in turn, statement by statement, it has two independent chains. The registers must hold what both have alive;
 // constants can stay in memory.
 bool worth_interleaving(const loops::Kernel& kernel, const loops::Block& body, int registers) {
-  constexpr size_t shortest = 40, longest = 400;
+  constexpr size_t shortest = 20, longest = 400;
   if (body.size() < shortest || body.size() > longest || !is_straight_line(body)) return false;
   Pressure p = pressure_of(kernel, body);
   return 2 * p.inside + p.outside <= registers;
@@ -224,11 +224,16 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   set_lanes(outer, nullptr);
   if (plan.lanes == 1) return emit_serial_loop(loop, begin, end);
   plan.copies = unroll_factor(loop.body, !plan.reduced.empty());
-  plan.interleaved = plan.copies == 1 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
+  plan.interleaved = plan.copies <= 2 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
   if (plan.interleaved) plan.copies = 2;
   while (plan.copies > 1 && int64_t{plan.lanes} * plan.copies > loop.extent) plan.copies /= 2;
   std::vector<const loops::Store*> streamed = streamed_stores(plan);
-  if (streamed.empty()) return emit_vectors(plan, begin, end);
+  if (streamed.empty() || traffic_->aligned) {
+    streaming_ = !streamed.empty();
+    emit_vectors(plan, begin, end);
+    streaming_ = false;
+    return;
+  }
   auto* extent = std::get_if<int64_t>(&end);
   emit_streaming_vectors(plan, streamed, begin, extent ? b_.mov(*extent) : std::get<Reg>(end));
 }
@@ -236,7 +241,7 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
 // The stores that go past the caches where they are aligned. Vectors that are aligned need a first one with fewer lanes.
 std::vector<const loops::Store*> BlockEmitter::streamed_stores(const VectorLoop& plan) const {
   std::vector<const loops::Store*> out;
-  if (!traffic_ || !plan.maskable || !plan.reduced.empty()) return out;
+  if (!traffic_ || !plan.maskable) return out;
   for (const loops::Statement& s : plan.loop.body) {
     auto* store = s.as<loops::Store>();
     if (!store || !traffic_->streamed.contains(store)) continue;

@@ -7,6 +7,7 @@
 #include "backends/cpu/contract/expand.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/lower/emit_block.h"
+#include "backends/cpu/lower/pipeline_rows.h"
 #include "backends/loops/walk.h"
 
 namespace hloc::cpu {
@@ -180,24 +181,64 @@ Result<void> emit_inline(machine::Builder& b, const loops::Kernel& kernel, const
   return {};
 }
 
+namespace {
+
+// The kernel with row pipelines in place of loops; none: there are none.
+struct Pipelines {
+  std::vector<std::optional<RowPipeline>> of;  // by statement of the kernel's block
+  std::optional<loops::Kernel> kernel;
+
+  Pipelines(loops::Kernel& plain, const Machine& machine, const std::vector<loops::BufferId>& in_place) : of(plain.body.size()) {
+    for (size_t i = 0; i < of.size(); ++i)
+      if (auto* loop = plain.body[i].as<loops::Loop>()) of[i] = pipeline_rows(plain, *loop, machine, in_place);
+    for (size_t i = 0; i < of.size(); ++i) {
+      if (!of[i]) continue;
+      if (!kernel) kernel = plain;
+      kernel->body[i] = {of[i]->loop};
+    }
+  }
+};
+
+}  // namespace
+
 Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machine& machine, std::string name, const std::vector<loops::BufferId>& in_place) {
-  const loops::Kernel kernel = expand_contractions(written, machine);
+  loops::Kernel kernel = expand_contractions(written, machine);
+  const Pipelines pipelines(kernel, machine, in_place);
+  const loops::Kernel& chosen = pipelines.kernel ? *pipelines.kernel : kernel;
   const MemoryTraffic traffic = memory_traffic(kernel, machine, in_place);
+  const MemoryTraffic row_traffic = pipelines.kernel ? memory_traffic(chosen, machine, in_place, true) : MemoryTraffic();
   CompiledKernel out;
   machine::Builder b(out.function, std::move(name), machine.vector_bytes);
   Reg buffers = b.param(), scratch = b.param(), begin = b.param(), end = b.param();
   BlockEmitter emitter(kernel, b, machine);
   emitter.set_traffic(&traffic);
+  std::vector<Reg> memory_of(kernel.buffers.size());
   int32_t at = 0;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     if (kernel.buffers[i].role == loops::BufferRole::local) continue;
-    emitter.bind_buffer(static_cast<loops::BufferId>(i), b.load(ElementType::s64, {buffers, at}));
+    memory_of[i] = b.load(ElementType::s64, {buffers, at});
+    emitter.bind_buffer(static_cast<loops::BufferId>(i), memory_of[i]);
     at += 8;
   }
   int64_t locals = bind_locals(emitter, kernel, scratch);
 
-  Pieces pieces = cut(kernel);
+  Pieces pieces = cut(chosen);
   bool one_contract = contract_count(kernel) == 1 && !std::any_of(kernel.body.begin(), kernel.body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>(); });
+  // A loop's part in pieces [begin, end); `rows` of its iterations are one of the loop in `chosen`.
+  auto emit_loop = [&](size_t i, const loops::Statement& s, int64_t rows) {
+    size_t k = pieces.find(i);
+    if (k == pieces.loops.size() || pieces.count == 1) return emitter.emit_statement(s);
+    const auto& loop = *s.as<loops::Loop>();
+    Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k] * rows), extent);
+    Reg hi = b.min(b.mul(end, pieces.iterations[k] * rows), extent);
+    emitter.emit_loop_range(loop, lo, hi);
+    out.pieces = pieces.count;
+  };
+  auto emit_pipeline = [&](size_t i) {
+    emitter.set_traffic(&row_traffic);
+    emit_loop(i, chosen.body[i], 1);
+    emitter.set_traffic(&traffic);
+  };
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const loops::Statement& s = kernel.body[i];
     if (auto* contract = s.as<loops::Contract>()) {
@@ -207,18 +248,18 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
       out.all_scratch_bytes = std::max(out.all_scratch_bytes, plan.all_scratch_bytes);
       if (one_contract) out.pieces = plan.pieces;
       emit_contract(emitter, *contract, plan, memory, one_contract ? begin : b.mov(0), one_contract ? end : b.mov(plan.pieces));
-    } else if (size_t k = pieces.find(i); k < pieces.loops.size() && pieces.count > 1) {
-      const auto& loop = *s.as<loops::Loop>();
-      Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k]), extent);
-      Reg hi = b.min(b.mul(end, pieces.iterations[k]), extent);
-      emitter.emit_loop_range(loop, lo, hi);
-      out.pieces = pieces.count;
+    } else if (const auto& pipeline = pipelines.of[i]; pipeline && !pipeline->streamed.empty()) {
+      Reg places = b.mov(0);
+      for (loops::BufferId buffer : pipeline->streamed) places = b.or_(places, memory_of[buffer]);
+      b.if_else(machine::Cond::eq, b.and_(places, machine.vector_bytes - 1), 0, [&] { emit_pipeline(i); }, [&] { emit_loop(i, s, pipeline->rows); });
+    } else if (pipeline) {
+      emit_pipeline(i);
     } else {
-      emitter.emit_statement(s);
+      emit_loop(i, s, 1);
     }
     if (emitter.failure) return *emitter.failure;
   }
-  if (!traffic.streamed.empty()) b.store_fence();
+  if (!traffic.streamed.empty() || !row_traffic.streamed.empty()) b.store_fence();
   b.ret();
   out.scratch_bytes += locals, out.all_scratch_bytes += locals;
   return out;

@@ -10,24 +10,16 @@ namespace {
 using loops::BufferId;
 using loops::BufferRole;
 
+// A loop that stores results and has fewer statements than this waits for memory.
+constexpr int64_t least_statements = 12;
 // Of a run of streaming stores; the lines at its ends may be written in parts, which costs more than an ordinary store.
 constexpr int64_t least_streamed_run = 512;
 // Shorter rows follow one another so closely that the hardware sees them coming.
 constexpr int64_t least_row_bytes = 256;
+// Bytes that memory delivers in the time that one access takes: about 40 GB/s for 200 ns.
+constexpr int64_t least_ahead = 8 << 10;
 
 int64_t size_of(const loops::Buffer& b) { return b.count * byte_width(b.element); }
-
-// Outputs that are worth streaming: large, and not read by the kernel itself.
-std::vector<bool> streamed_outputs(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place) {
-  std::vector<bool> out(kernel.buffers.size());
-  for (size_t b = 0; b < out.size(); ++b)
-    out[b] = kernel.buffers[b].role == BufferRole::output && size_of(kernel.buffers[b]) >= machine.streaming_bytes;
-  for (BufferId b : in_place) out[b] = false;
-  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
-    if (auto* load = s.as<loops::Load>()) out[load->access.buffer] = false;
-  });
-  return out;
-}
 
 // Does the access walk its buffer element by element with the loop's index?
 bool walks(const loops::Varying& varying, const loops::Access& access, const loops::Loop& loop) {
@@ -41,7 +33,7 @@ void find_streamed(const loops::Kernel& kernel, const std::vector<bool>& worth, 
   loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
     auto* loop = s.as<loops::Loop>();
     if (!loop || loop->kind != loops::LoopKind::vector) return;
-    if (std::ranges::any_of(loop->body, [](const loops::Statement& i) { return i.as<loops::Accumulate>() || i.as<loops::Loop>(); })) return;
+    if (std::ranges::any_of(loop->body, [&](const loops::Statement& i) { return i.as<loops::Loop>() || (i.as<loops::Accumulate>() && !out.aligned); })) return;
     loops::Varying varying;
     for (const loops::Statement& i : loop->body) {
       auto* store = i.as<loops::Store>();
@@ -60,12 +52,32 @@ bool stores_outputs(const loops::Kernel& kernel, const loops::Loop& loop) {
   });
 }
 
+// How an address moves from one iteration of `rows` to the next one: through which index, its variable or one that is made
+// from it and clamped, and by how many elements.
+struct RowStep {
+  loops::IndexId index = loops::no_id;
+  int64_t elements = 0;
+};
+RowStep step_of_rows(const loops::Kernel& kernel, const loops::Loop& rows, const loops::Affine& affine) {
+  if (int64_t c = affine.coefficient(rows.index); c != 0) return {rows.index, c};
+  for (const loops::Statement& s : rows.body) {
+    auto* derive = s.as<loops::Derive>();
+    int64_t c = derive ? affine.coefficient(derive->index) : 0;
+    if (c == 0 || kernel.indices[derive->index].kind != loops::IndexKind::from_value) continue;
+    for (const loops::Statement& made : rows.body)
+      if (auto* number = made.as<loops::IndexValue>(); number && number->result == kernel.indices[derive->index].value)
+        return {derive->index, c * number->affine.coefficient(rows.index)};
+  }
+  return {};
+}
+
 struct RowWalk {
   const loops::Loop* loop;
   const loops::Load* load;
+  RowStep step;
 };
 
-// The loops directly inside `rows` that walk a row of a large input, by input.
+// How loops directly inside `rows` walk rows of a large input, by input.
 std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows) {
   std::map<BufferId, std::vector<RowWalk>> out;
   for (const loops::Statement& s : rows.body) {
@@ -77,11 +89,12 @@ std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kern
       if (!load) continue;
       const loops::Buffer& buffer = kernel.buffers[load->access.buffer];
       if (buffer.role != BufferRole::input || size_of(buffer) < machine.l2_bytes) continue;
-      if (load->access.offset.coefficient(rows.index) < loop->extent) continue;  // rows overlap, or are one and the same
+      RowStep step = step_of_rows(kernel, rows, load->access.offset);
+      if (step.elements < loop->extent) continue;  // rows overlap, or are one and the same
       if (varying.values.empty()) varying = loops::varying_in(kernel, *loop);
       if (!walks(varying, load->access, *loop)) continue;
       std::vector<RowWalk>& list = out[load->access.buffer];
-      if (list.empty() || list.back().loop != loop) list.push_back({loop, load});
+      if (list.empty() || list.back().loop != loop || list.back().step.index != step.index) list.push_back({loop, load, step});
     }
   }
   return out;
@@ -95,7 +108,7 @@ void find_next_rows(const loops::Kernel& kernel, const loops::Loop& rows, Memory
     for (const loops::Statement& i : loop->body) {
       auto* store = i.as<loops::Store>();
       auto it = store ? out.streamed.find(store) : out.streamed.end();
-      if (it != out.streamed.end()) it->second = store->access.offset.coefficient(rows.index) * byte_width(kernel.buffers[store->access.buffer].element);
+      if (it != out.streamed.end()) it->second = step_of_rows(kernel, rows, store->access.offset).elements * byte_width(kernel.buffers[store->access.buffer].element);
     }
   }
 }
@@ -110,19 +123,30 @@ void fetch_next_row(const loops::Kernel& kernel, const Machine& machine, const l
     if (row < least_row_bytes || row > machine.l2_bytes / 4) continue;
     const RowWalk* chosen = nullptr;
     for (const RowWalk& w : list) {
-      if (stores_outputs(kernel, *w.loop)) continue;  // memory is busy there
+      if (stores_outputs(kernel, *w.loop) && loops::statement_count(w.loop->body) < least_statements) continue;  // memory is busy there
       if (!chosen || loops::statement_count(w.loop->body) > loops::statement_count(chosen->loop->body)) chosen = &w;
     }
     if (!chosen) continue;
-    int64_t ahead = chosen->load->access.offset.coefficient(rows.index) * width;
+    int64_t step = chosen->step.elements * width, ahead = (least_ahead + step - 1) / step * step;
     if (ahead <= INT32_MAX / 2) out.ahead[chosen->load] = ahead;
   }
 }
 
 }  // namespace
 
-MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place) {
-  MemoryTraffic out;
+std::vector<bool> streamed_outputs(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place) {
+  std::vector<bool> out(kernel.buffers.size());
+  for (size_t b = 0; b < out.size(); ++b)
+    out[b] = kernel.buffers[b].role == BufferRole::output && size_of(kernel.buffers[b]) >= machine.streaming_bytes;
+  for (BufferId b : in_place) out[b] = false;
+  loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
+    if (auto* load = s.as<loops::Load>()) out[load->access.buffer] = false;
+  });
+  return out;
+}
+
+MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine, const std::vector<BufferId>& in_place, bool aligned) {
+  MemoryTraffic out{.aligned = aligned};
   std::vector<bool> worth = streamed_outputs(kernel, machine, in_place);
   if (std::ranges::find(worth, true) != worth.end()) find_streamed(kernel, worth, out);
   loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {

@@ -18,6 +18,7 @@
 namespace hloc::cpu {
 
 struct MemoryTraffic {
+  bool aligned = false;  // each run of streamed stores begins at a whole vector
   // Statements of a vector loop's own block, contiguous, without guards. With each the bytes from a row to the next one that
   // the loop around it walks; 0 where no loop does.
   std::map<const loops::Store*, int64_t> streamed;
@@ -25,6 +26,10 @@ struct MemoryTraffic {
 };
 
 // The statements are the kernel's own. `in_place`: outputs that are the memory of an input; their lines are read anyway.
-MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine, const std::vector<loops::BufferId>& in_place);
+// `aligned`: the outputs that are streamed begin at whole vectors, and so do their rows.
+MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine, const std::vector<loops::BufferId>& in_place, bool aligned = false);
+
+// Large outputs that the kernel does not read back: those that are streamed, by buffer.
+std::vector<bool> streamed_outputs(const loops::Kernel& kernel, const Machine& machine, const std::vector<loops::BufferId>& in_place);
 
 }  // namespace hloc::cpu
