@@ -7,6 +7,7 @@
 #include "backends/cpu/contract/contract.h"
 #include "include/hloc/hloc.h"
 #include "tests/harness/cpu_targets.h"
+#include "tests/unit/native_kernel.h"
 
 namespace {
 
@@ -75,6 +76,57 @@ TEST_CASE("several dimensions of a kind, narrow inputs, epilogues") {
   check_dot("HloModule d\nENTRY e { a = bf16[20,40] parameter(0) b = bf16[40,24] parameter(1) ROOT r = f32[20,24] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }");
   check_dot("HloModule d\nENTRY e { a = f32[40,30] parameter(0) b = f32[30,50] parameter(1) c = f32[50] parameter(2) d = f32[40,50] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} "
             "e = f32[40,50] broadcast(c), dimensions={1} f = f32[40,50] add(d, e) z = f32[] constant(0) y = f32[40,50] broadcast(z), dimensions={} ROOT r = f32[40,50] maximum(f, y) }");
+}
+
+// Half of the tiles are left out; the epilogue, which is not symmetric, meets each element once all the same.
+TEST_CASE("a matrix times its own transpose") {
+  auto gram = [](const char* type, int n, int k, bool by_columns, std::string_view epilogue) {
+    std::string text = "HloModule d\nENTRY e {{ a = {0}[{1}] parameter(0) ROW = f32[{2}] parameter(1) COL = f32[{2}] parameter(2) ";
+    return fmt::format(fmt::runtime(text + "d = {0}[{2},{2}] dot(a, a), lhs_contracting_dims={{{3}}}, rhs_contracting_dims={{{3}}} {4} }}"), type,
+                       by_columns ? fmt::format("{},{}", k, n) : fmt::format("{},{}", n, k), n, by_columns ? 0 : 1, fmt::format(fmt::runtime(epilogue), type, n));
+  };
+  constexpr std::string_view plain = "ROOT r = {0}[{1},{1}] copy(d)";
+  for (const char* type : {"f32", "f64", "s32", "bf16"})
+    for (auto [n, k] : {std::array{128, 3}, {131, 17}, {160, 40}, {259, 20}})
+      for (bool by_columns : {false, true}) check_dot(gram(type, n, k, by_columns, plain));
+  for (int n : {128, 137, 300}) {
+    check_dot(gram("f32", n, 11, false, "x = f32[{1},{1}] broadcast(ROW), dimensions={{0}} y = f32[{1},{1}] broadcast(COL), dimensions={{1}} z = f32[{1},{1}] subtract(d, x) ROOT r = f32[{1},{1}] multiply(z, y)"));
+    check_dot(gram("f32", n, 11, false, "i = s32[{1},{1}] iota(), iota_dimension=0 j = s32[{1},{1}] iota(), iota_dimension=1 c = pred[{1},{1}] compare(i, j), direction=LT n = f32[{1},{1}] negate(d) ROOT r = f32[{1},{1}] select(c, d, n)"));
+    check_dot(gram("f32", n, 11, false, "ROOT r = s8[{1},{1}] convert(d)"));
+    check_dot(gram("f32", n, 11, false, "x = f32[{1},{1}] broadcast(ROW), dimensions={{0}} ROOT r = pred[{1},{1}] compare(d, x), direction=GT"));
+  }
+  check_dot("HloModule d\nENTRY e { a = f32[3,140,19] parameter(0) ROOT r = f32[3,140,140] dot(a, a), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2} }");
+  check_dot("HloModule d\nENTRY e { a = f32[2,140,19] parameter(0) b = f32[140,140] parameter(1) i = f32[1,140,19] slice(a), slice={[0:1], [0:140], [0:19]} j = f32[1,140,19] slice(a), slice={[1:2], [0:140], [0:19]} "
+            "x = f32[140,19] reshape(i) y = f32[140,19] reshape(j) ROOT r = f32[140,140] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1} }");
+}
+
+TEST_CASE("a product is symmetric if both sides are the same rows") {
+  auto symmetric = [](int64_t n, const char* rhs) {
+    loops::Kernel kernel = test::kernel_of(fmt::format(R"(kernel k(in a: f32[100000], in b: f32[100000], out r: f32[{0}]) {{
+  contract f32 m i0 in {1}, n i1 in {1}, k i2 in 16 {{
+    lhs {{
+      %0 = load a[16*i0 + i2]
+      yield %0
+    }}
+    rhs {{
+      %1 = load {2}
+      yield %1
+    }}
+    result %2 {{
+      store r[{1}*i0 + i1], %2
+    }}
+  }}
+}}
+)", n * n, n, rhs));
+    auto plan = cpu::plan_contract(kernel, *kernel.body[0].as<loops::Contract>(), {});
+    REQUIRE(plan);
+    return plan->symmetric;
+  };
+  CHECK(symmetric(256, "a[16*i1 + i2]"));
+  CHECK_FALSE(symmetric(256, "b[16*i1 + i2]"));
+  CHECK_FALSE(symmetric(256, "a[16*i1 + i2 + 1]"));
+  CHECK_FALSE(symmetric(256, "a[256*i2 + i1]"));
+  CHECK_FALSE(symmetric(24, "a[16*i1 + i2]"));  // nearly all tiles are on the diagonal
 }
 
 // A call that does all pieces packs what they share once; threads do each by itself.

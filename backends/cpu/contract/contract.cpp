@@ -27,7 +27,7 @@ class ContractEmitter {
     int64_t lhs_bytes = p_.pack_lhs ? (p_.tile.rows * p_.lhs_row_stride * size_ + 63) / 64 * 64 : 0;
     packed_lhs_ = scratch_;
     spare_ = b_.add(scratch_, lhs_bytes);
-    packed_rhs_ = b_.add(spare_, p_.tile.rows * tile_columns_ * size_);
+    packed_rhs_ = b_.add(spare_, p_.spare_bytes);
     Reg piece = b_.mov(begin);
     machine::BlockId head = b_.block("pieces"), done = b_.block("pieces_done");
     b_.branch(Cond::lt, piece, end, head, done);
@@ -74,7 +74,7 @@ class ContractEmitter {
     b_.counted_loop(b_lo, b_hi, 1, [&, n_lo = n_lo, n_hi = n_hi, b = b_lo] {
       e_.open_scope();
       bind_dims(p_.batch, b, 0);
-      Reg n0 = b_.mov(n_lo);
+      Reg n0 = p_.symmetric ? b_.max(n_lo, first_column(m_lo_)) : b_.mov(n_lo);
       b_.counted_loop(n0, n_hi, p_.block_columns, [&] { emit_block(n0, b_.min(b_.add(n0, p_.block_columns), n_hi)); });
       e_.close_scope();
     });
@@ -104,8 +104,13 @@ class ContractEmitter {
     int edge = static_cast<int>(p_.rows % p_.tile.rows);
     auto panel = [&](int rows) {
       e_.open_scope();
-      if (p_.pack_lhs) pack_lhs(m0, rows);
-      columns_of_block(m0, rows, n0, n_end);
+      Reg n1 = p_.symmetric ? b_.max(n0, first_column(m0)) : b_.mov(n0);
+      auto all = [&] {
+        if (p_.pack_lhs) pack_lhs(m0, rows);
+        columns_of_block(m0, rows, n0, n1, n_end);
+      };
+      if (p_.symmetric) b_.if_then(Cond::lt, n1, n_end, all);
+      else all();
       e_.close_scope();
     };
     b_.counted_loop(m0, m_hi_, p_.tile.rows, [&] {
@@ -116,8 +121,8 @@ class ContractEmitter {
     e_.close_scope();
   }
 
-  void columns_of_block(Reg m0, int rows, Reg n0, Reg n_end) {
-    Reg n1 = b_.mov(n0);
+  // From column n1 on, of the block that begins at n0.
+  void columns_of_block(Reg m0, int rows, Reg n0, Reg n1, Reg n_end) {
     int64_t edge = p_.columns % tile_columns_;
     auto whole = [&] { micro_kernel(m0, rows, n0, n1, tile_columns_); };
     b_.counted_loop(n1, n_end, tile_columns_, [&] {
@@ -126,6 +131,10 @@ class ContractEmitter {
       b_.if_else(Cond::le, b_.add(n1, tile_columns_), p_.columns, whole, [&] { micro_kernel(m0, rows, n0, n1, edge); });
     });
   }
+
+  // Of a symmetric result: where in the panel of rows that begins at m0 the first tile begins that is not below the diagonal.
+  Reg first_column(Reg m0) { return rounded_down(m0, tile_columns_); }
+  Reg rounded_down(Reg x, int64_t step) { return b_.mul(b_.div(ElementType::s64, x, b_.mov(step)), step); }
 
   int vectors_for(int64_t columns) const { return static_cast<int>((columns + p_.lanes - 1) / p_.lanes); }
 
@@ -309,6 +318,7 @@ class ContractEmitter {
     if (turns > 0) b_.counted_loop(b_.mov(0), turns, 1, [&] { turn(unroll); });
     if (rest > 0) turn(static_cast<int>(rest));
     run_epilogue(m0, rows, n1, columns, acc);
+    if (p_.symmetric) run_mirrored_epilogue(m0, rows, n1, columns, acc);
     e_.close_scope();
   }
 
@@ -365,6 +375,57 @@ class ContractEmitter {
       }
       e_.close_scope();
     }
+  }
+
+  // What lies opposite of a tile of a symmetric result, by rows: column j of the tile is a part of row n1 + j. Only what no
+  // tile computes, which is the part before that row's first column.
+  void run_mirrored_epilogue(Reg m0, int rows, Reg n1, int64_t columns, const std::vector<Reg>& acc) {
+    int vectors = vectors_for(columns);
+    int64_t row_bytes = int64_t{vectors} * p_.lanes * size_;
+    for (size_t i = 0; i < acc.size(); ++i) b_.vstore(full_, {spare_, static_cast<int32_t>(static_cast<int64_t>(i) * p_.lanes * size_)}, acc[i]);
+    Reg j = b_.mov(0);
+    b_.counted_loop(j, columns, 1, [&] {
+      e_.open_scope();
+      Reg row = b_.add(n1, j);
+      bind_dims(p_.m, row, 0);
+      Reg before = b_.min(b_.sub(first_column(rounded_down(row, p_.tile.rows)), m0), b_.mov(rows));
+      Reg column = b_.lea({spare_, j, static_cast<uint8_t>(size_)});
+      for (int r = 0; r < rows; r += p_.lanes)
+        b_.if_then(Cond::gt, before, r, [&] { mirrored_at(m0, r, b_.min(b_.sub(before, r), b_.mov(p_.lanes)), column, row_bytes); });
+      e_.close_scope();
+    });
+  }
+
+  // The epilogue for `count` columns from m0 + r on, whose values lie `step` bytes apart in a column of the tile.
+  void mirrored_at(Reg m0, int r, Reg count, Reg column, int64_t step) {
+    e_.open_scope();
+    e_.set_lanes({p_.lanes, p_.n[0].index, count}, &epilogue_varying_);
+    VType one{c_.accumulate, 1};
+    if (e_.can_mask(c_.epilogue)) {
+      epilogue_at(m0, r, strided(column, r, step));
+      e_.set_lanes({}, nullptr);
+    } else {
+      e_.set_lanes({}, nullptr);
+      Reg n = b_.add(m0, r), at = b_.lea({column, static_cast<int32_t>(r * step)}), end = b_.add(n, count);
+      b_.counted_loop(n, end, 1, [&] {
+        epilogue_at(n, 0, b_.vload(one, {at}));
+        b_.add(at, step, at);
+      });
+    }
+    e_.close_scope();
+  }
+
+  // Lanes from number r on, `step` bytes apart; some of the last ones may be no part of the tile.
+  Reg strided(Reg column, int r, int64_t step) {
+    if (e_.machine().has_gather) {
+      VType index{size_ == 8 ? ElementType::s64 : ElementType::s32, full_.lanes};
+      Reg base = b_.lea({column, static_cast<int32_t>(r * step)});
+      return b_.vgather(full_, index.element, base, b_.viota(index, 0, step / size_), static_cast<int>(size_), 0, b_.mconst(full_, true));
+    }
+    Reg out = b_.vzero(full_);
+    for (int lane = 0; lane < p_.lanes; ++lane)
+      b_.vinsert(full_, out, b_.load(size_ == 8 ? ElementType::u64 : ElementType::u32, {column, static_cast<int32_t>((r + lane) * step)}), lane, out);
+    return out;
   }
 
   void epilogue_at(Reg n1, int64_t offset, Reg value) {

@@ -6,6 +6,9 @@
 //       for panels of MR rows:             pack them row by row, unless lhs is good as it is
 //         for the block's panels of NR columns:   MR × NR accumulators in registers over all of k; epilogue on them
 //
+// A matrix times its own transpose is symmetric: register blocks that lie below the diagonal are left out, and each of the
+// others does the epilogue for what is opposite, too.
+//
 // k is summed in ascending order in one go, so a result depends neither on pieces nor on threads. Extents are known when
 // the code is made: edges have code of their own.
 //
@@ -34,6 +37,7 @@ struct ContractPlan {
   std::vector<loops::ContractDim> batch, m, n, k;
   int64_t batches = 1, rows = 1, columns = 1, depth = 1;
   bool swapped = false;         // lhs plays rhs: m and n changed places so that n is one dimension
+  bool symmetric = false;       // result (m, n) = result (n, m), and worth it
   int lanes = 1;
   Tile tile;
   bool pack_lhs = true, pack_rhs = true;
@@ -44,6 +48,7 @@ struct ContractPlan {
   int64_t pieces = 1;           // independent parts
   int64_t scratch_bytes = 0;    // packed panels of a call that does one piece
   int64_t all_scratch_bytes = 0;  // … of a call that does several
+  int64_t spare_bytes = 0;      // of those for a tile on its way through memory; columns of it are read in whole vectors
   int64_t lhs_row_stride = 0;   // elements between rows of a packed lhs panel
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contract/contract.h"
+#include "backends/loops/rename.h"
 
 namespace hloc::cpu {
 namespace {
@@ -31,6 +32,16 @@ std::optional<int64_t> stride_along(const loops::Block& block, loops::ValueId va
   const loops::Load* load = loops::plain_load(block, value);
   if (!load || dims.size() > 1) return {};
   return dims.empty() ? 0 : load->access.offset.coefficient(dims[0].index);
+}
+
+// Do both sides load the same from one buffer, lhs by m and rhs by n? And is there much below the diagonal?
+bool is_symmetric(const ContractPlan& p, const Contract& c) {
+  if (p.m.size() != 1 || p.n.size() != 1 || p.rows != p.columns || p.rows < 4 * std::max<int64_t>(p.tile.rows, int64_t{p.tile.vectors} * p.lanes)) return false;
+  const loops::Load *lhs = loops::plain_load(c.lhs, c.lhs_value), *rhs = loops::plain_load(c.rhs, c.rhs_value);
+  if (!lhs || !rhs || lhs->access.buffer != rhs->access.buffer) return false;
+  loops::IndexId m = p.m[0].index, n = p.n[0].index;
+  if (p.swapped) std::swap(m, n);
+  return rhs->access.offset == loops::replaced(lhs->access.offset, m, loops::Affine::of(n));
 }
 
 bool fits_displacement(int64_t bytes) { return bytes < (INT64_C(1) << 29) && bytes > -(INT64_C(1) << 29); }
@@ -139,10 +150,10 @@ void choose_blocks(ContractPlan& p, const Contract& c, const Machine& machine) {
   }
   p.lhs_row_stride = ceil_div(p.depth, p.lanes) * p.lanes + 64 / size;
   int64_t lhs_bytes = p.pack_lhs ? p.tile.rows * p.lhs_row_stride * size : 0;
-  int64_t spare = p.tile.rows * tile_columns * size;  // accumulators on their way through memory
+  p.spare_bytes = (p.symmetric ? ceil_div(p.tile.rows, p.lanes) * p.lanes : p.tile.rows) * tile_columns * size;
   auto scratch = [&](int64_t columns) {
     int64_t rhs_bytes = p.pack_rhs ? columns * std::max<int64_t>(p.depth, 1) * size : 0;
-    return (lhs_bytes + 63) / 64 * 64 + (rhs_bytes + 63) / 64 * 64 + spare;
+    return (lhs_bytes + 63) / 64 * 64 + (rhs_bytes + 63) / 64 * 64 + p.spare_bytes;
   };
   p.scratch_bytes = scratch(std::min(p.block_columns, p.piece_columns));
   p.all_scratch_bytes = scratch(p.block_columns);
@@ -173,6 +184,7 @@ std::optional<ContractPlan> plan_contract(const loops::Kernel& kernel, const Con
   p.lanes = machine.vector_bytes / widest;
   while (p.lanes > 1 && p.lanes / 2 >= p.columns) p.lanes /= 2;
   p.tile = choose_tile(machine, p.rows, p.columns, p.lanes);
+  p.symmetric = is_symmetric(p, c);
   choose_packing(p, kernel, c, machine);
   cut_pieces(p);
   choose_blocks(p, c, machine);
