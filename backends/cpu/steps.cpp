@@ -122,6 +122,7 @@ class StepGrouper {
   // Into the open group, or after it.
   Result<void> add(StepGroupItem item, std::vector<StepGroupItem>& open, CpuSteps& out, const plan::WhileStep* loop = nullptr) {
     bool small = is_small(item);
+    if (!small && item.kernel && reduce_in_last(item, open, out)) return {};
     int64_t statements = item.statements;
     for (const StepGroupItem& i : open) statements += i.statements;
     if (!small || statements > most_merged_statements)
@@ -134,6 +135,28 @@ class StepGrouper {
       run_kernel({item.kernel->name, *std::move(item.kernel), std::move(item.buffers), false, std::move(item.in_place), {}}, out);
     }
     return {};
+  }
+
+  // A reduction of what the last large kernel stores becomes part of that kernel. Both are then one piece, so the reduction
+  // is one already and not much less work. Small kernels between the two stay after them.
+  bool reduce_in_last(const StepGroupItem& item, const std::vector<StepGroupItem>& open, const CpuSteps& out) {
+    auto* last = out.empty() ? nullptr : std::get_if<RunKernel>(&out.back().what);
+    if (!last) return false;
+    StepKernel& before = out_.kernels[last->kernel];
+    if (before.is_inline || !can_inline(before.kernel) || !can_inline(*item.kernel) || piece_count(*item.kernel) > 1) return false;
+    if (statements_run(before.kernel) / 2 > statements_run(*item.kernel)) return false;
+    for (const StepGroupItem& small : open)
+      for (plan::BufferId a : small.buffers)
+        for (plan::BufferId b : item.buffers)
+          if (share_bytes(BufferPlace(program_.buffers[a]), BufferPlace(program_.buffers[b]))) return false;
+    uint32_t position = item.position - 1;  // what others read at this moment is still needed
+    StepGroupItem first{.kernel = before.kernel, .buffers = before.buffers, .position = position}, second = item;
+    second.position = position;
+    auto merged = merge({std::move(first), std::move(second)}, nullptr, true);
+    if (!merged) return false;
+    merged->symbol = merged->kernel.name = before.symbol;
+    before = *std::move(merged);
+    return true;
   }
 
   void run_kernel(StepKernel kernel, CpuSteps& out) {
@@ -149,7 +172,7 @@ class StepGrouper {
       for (const StepGroupItem& i : items) out.push_back({i.copy});
       return {};
     }
-    StepKernel merged = merge(items, loop);
+    StepKernel merged = *merge(items, loop, false);
     if (auto ok = loops::verify(merged.kernel); !ok) return ok.error();
     if (merged.kernel.body.empty()) return {};
     int64_t statements = loops::statement_count(merged.kernel.body);
@@ -159,7 +182,8 @@ class StepGrouper {
     return {};
   }
 
-  StepKernel merge(const std::vector<StepGroupItem>& items, const plan::WhileStep* loop) {
+  // `reduces`: only if a reduction moves to where its array is stored.
+  std::optional<StepKernel> merge(const std::vector<StepGroupItem>& items, const plan::WhileStep* loop, bool reduces) {
     std::map<decltype(std::declval<BufferPlace>().key()), uint32_t> numbers;
     std::vector<loops::SharedMemory> memories;
     std::vector<plan::BufferId> buffer_of;
@@ -184,6 +208,7 @@ class StepGrouper {
       if (items[i].copy) merger.add_copy(used[i][0], used[i][1]);
       else merger.add(*items[i].kernel, used[i]);
     }
+    if (reduces && !merger.reduce_as_stored()) return std::nullopt;
     auto merged = merger.finish(fmt::format("k{}", out_.kernels.size()));
     StepKernel out{merged.kernel.name, std::move(merged.kernel), {}, false, {}, {}};
     for (uint32_t m : merged.memories) out.buffers.push_back(buffer_of[m]), out.apart.push_back(apart[m]);

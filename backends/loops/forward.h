@@ -25,6 +25,10 @@ void join_loops(Kernel& kernel, const Overlaps& overlaps);
 // Loads of what is known to have been stored or loaded there become the value.
 void forward_stores(Kernel& kernel, const Overlaps& overlaps);
 
+// A reduction of all of an array, after the loops that store it, becomes part of them: each value is accumulated where it is
+// stored. At most one; false: there is none that can. Accumulators are then the kernel's, around loops.
+bool reduce_as_stored(Kernel& kernel, const Overlaps& overlaps);
+
 // Stores to buffers that the kernel does not read and that `is_read_later` (by buffer) says false of go.
 void remove_dead_stores(Kernel& kernel, const Overlaps& overlaps, const std::vector<bool>& is_read_later);
 

@@ -138,16 +138,23 @@ void KernelMerger::add_copy(uint32_t from, uint32_t to) {
   kernel_.body.push_back({Loop{index, count, LoopKind::vector, 0, std::move(body), no_id}});
 }
 
+Overlaps KernelMerger::overlaps() const {
+  Overlaps out;
+  for (const SharedMemory& m : memories_) out.push_back(m.overlaps);
+  return out;
+}
+
+bool KernelMerger::reduce_as_stored() { return loops::reduce_as_stored(kernel_, overlaps()); }
+
 MergedKernel KernelMerger::finish(std::string_view name) {
   kernel_.name = name;
-  Overlaps overlaps;
+  const Overlaps overlaps = this->overlaps();
   std::vector<bool> is_read_later;
   for (size_t m = 0; m < memories_.size(); ++m) {
     bool changes = written_[m];
     for (uint32_t other : memories_[m].overlaps) changes |= written_[other];
     if (changes) kernel_.buffers[m].role = BufferRole::output;
     if (kernel_.buffers[m].name.empty()) kernel_.buffers[m].name = "memory";
-    overlaps.push_back(memories_[m].overlaps);
     is_read_later.push_back(memories_[m].is_read_later);
   }
   unroll_short_loops(kernel_);

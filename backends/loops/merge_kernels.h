@@ -33,9 +33,13 @@ class KernelMerger {
   void add(const Kernel& kernel, std::span<const uint32_t> memories);
   // Appends the copy of an array.
   void add_copy(uint32_t from, uint32_t to);
+  // See loops/forward.h; false: there is nothing to move.
+  bool reduce_as_stored();
   MergedKernel finish(std::string_view name);
 
  private:
+  std::vector<std::vector<BufferId>> overlaps() const;
+
   std::vector<SharedMemory> memories_;
   Kernel kernel_;  // its first buffers are the memories
   std::vector<bool> read_, written_;

@@ -151,6 +151,9 @@ class BlockEmitter {
   void emit_set(const loops::Set& s);
   void emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end);
   struct VectorLoop;
+  VectorLoop plan_vector_loop(const loops::Loop& loop);
+  int64_t iterations_to_alignment(const VectorLoop& plan) const;
+  std::vector<loops::AccId> declare_shared_partials(const loops::Loop& rows);
   void emit_vectors(const VectorLoop& plan, Reg begin, std::variant<Reg, int64_t> end);
   void emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit);
   std::vector<const loops::Store*> streamed_stores(const VectorLoop& plan) const;
@@ -158,7 +161,7 @@ class BlockEmitter {
   void fetch_end_of_next_row(const VectorLoop& plan, const std::vector<const loops::Store*>& stores, Reg begin);
   void emit_body(const loops::Loop& loop);
   void emit_interleaved(const loops::Loop& loop, Reg i, int copies);
-  void declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);
+  std::vector<loops::AccId> declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies);
   void combine_partials(const std::vector<loops::AccId>& accumulators);
 
   // How an access moves over the lanes.

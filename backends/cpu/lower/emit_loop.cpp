@@ -150,13 +150,57 @@ void BlockEmitter::emit_loop_range(const loops::Loop& loop, Reg begin, Reg end) 
   emit_serial_loop(loop, begin, end);
 }
 
+// How a vector loop runs: `lanes` iterations at once, `copies` such vectors a turn, interleaved or one after the other.
+struct BlockEmitter::VectorLoop {
+  const loops::Loop& loop;
+  loops::Varying varying;
+  std::vector<loops::AccId> reduced;
+  int lanes = 1, copies = 1;
+  bool maskable = false, interleaved = false;
+  int64_t first = 0;  // iterations before those of whole vectors, which are fewer than a vector's
+};
+
+// With partial results of its own for reductions that it accumulates into, if its body's vector loops can share them: they
+// are combined once, and not in each iteration.
 void BlockEmitter::emit_serial_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
   open_scope();
   hoist(loop, 1);
+  std::vector<loops::AccId> kept = declare_shared_partials(loop);
   bind_index(loop.index, begin);
   std::visit([&](auto limit) { b_.counted_loop(begin, limit, 1, [&] { emit_body(loop); }); }, end);
   unbind_index(loop.index);
+  combine_partials(kept);
   close_scope();
+}
+
+std::vector<loops::AccId> BlockEmitter::declare_shared_partials(const loops::Loop& rows) {
+  if (lanes_.count != 1 || outer_accumulators(rows.body).empty()) return {};
+  struct Partials {
+    int lanes = 0, copies = 0;
+    bool fits = true;  // all vector loops want so many lanes
+  };
+  std::map<loops::AccId, Partials> wanted;
+  loops::for_each_statement(rows.body, [&](const loops::Statement& s) {
+    auto* loop = s.as<loops::Loop>();
+    if (!loop || loop->kind != loops::LoopKind::vector) return;
+    VectorLoop plan = plan_vector_loop(*loop);
+    for (loops::AccId acc : plan.reduced) {
+      Partials& p = wanted[acc];
+      p.fits &= !has_loop(loop->body) && (p.lanes == 0 || p.lanes == plan.lanes) && plan.lanes > 1;
+      p.lanes = plan.lanes, p.copies = std::max(p.copies, plan.copies);
+    }
+  });
+  loops::for_each_statement(rows.body, [&](const loops::Statement& s) {
+    if (auto* d = s.as<loops::Declare>()) wanted.erase(d->acc);
+    if (auto* g = s.as<loops::Get>()) wanted.erase(g->acc);
+    if (auto* x = s.as<loops::Set>()) wanted.erase(x->acc);
+  });
+  std::vector<loops::AccId> out;
+  for (const auto& [acc, p] : wanted) {
+    if (!p.fits) continue;
+    for (loops::AccId mine : declare_partials(rows.body, {acc}, p.lanes, static_cast<size_t>(p.copies))) out.push_back(mine);
+  }
+  return out;
 }
 
 // Turns while any lane goes on; those that have left keep their accumulators (see emit_set).
@@ -206,28 +250,47 @@ void BlockEmitter::combine_partials(const std::vector<loops::AccId>& accumulator
   }
 }
 
-// How a vector loop runs: `lanes` iterations at once, `copies` such vectors a turn, interleaved or one after the other.
-struct BlockEmitter::VectorLoop {
-  const loops::Loop& loop;
-  loops::Varying varying;
-  std::vector<loops::AccId> reduced;
-  int lanes = 1, copies = 1;
-  bool maskable = false, interleaved = false;
-};
-
-void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
+BlockEmitter::VectorLoop BlockEmitter::plan_vector_loop(const loops::Loop& loop) {
   VectorLoop plan{.loop = loop, .varying = loops::varying_in(kernel_, loop), .reduced = outer_accumulators(loop.body)};
   plan.lanes = machine_.vector_bytes / widest_element(kernel_, loop.body, &plan.varying, loop.index);
   Lanes outer = set_lanes({plan.lanes, loop.index, {}}, &plan.varying);
   plan.maskable = can_mask(loop.body);
   if (!plan.maskable && plan.lanes > loop.extent) plan.lanes = floor_power_of_two(loop.extent);
   set_lanes(outer, nullptr);
-  if (plan.lanes == 1) return emit_serial_loop(loop, begin, end);
+  if (plan.lanes == 1) return plan;
   plan.copies = unroll_factor(loop.body, !plan.reduced.empty());
   plan.interleaved = plan.copies <= 2 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
   if (plan.interleaved) plan.copies = 2;
   while (plan.copies > 1 && int64_t{plan.lanes} * plan.copies > loop.extent) plan.copies /= 2;
+  return plan;
+}
+
+// How many iterations of a loop that begins at 0 to do first, so that most vectors lie as vectors do in an aligned buffer: one
+// that crosses a cache line takes two accesses. A store counts for two loads.
+int64_t BlockEmitter::iterations_to_alignment(const VectorLoop& plan) const {
+  constexpr int64_t least_vectors = 8;
+  if (!plan.maskable || plan.loop.extent < least_vectors * plan.lanes) return 0;
+  std::map<int64_t, int> weights;  // by iterations
+  for (const loops::Statement& s : plan.loop.body) {
+    auto* load = s.as<loops::Load>();
+    auto* store = s.as<loops::Store>();
+    if (!load && !store) continue;
+    const loops::Access& access = load ? load->access : store->access;
+    int64_t width = byte_width(kernel_.buffers[access.buffer].element), lanes = std::max<int64_t>(machine_.vector_bytes / width, 1);
+    loops::LaneStep step = plan.varying.step(access.offset, plan.loop.index);
+    if (step.step != loops::Step::strided || step.stride != 1 || lanes > plan.lanes) continue;
+    bool same_in_all_rows = std::ranges::all_of(access.offset.terms, [&](const loops::Term& t) { return t.index == plan.loop.index || t.coefficient % lanes == 0; });
+    if (same_in_all_rows) weights[((-access.offset.base) % lanes + lanes) % lanes] += store ? 2 : 1;
+  }
+  auto best = std::ranges::max_element(weights, {}, [](const auto& w) { return w.second; });
+  return best == weights.end() || best->second <= 2 + weights[0] ? 0 : best->first;
+}
+
+void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::variant<Reg, int64_t> end) {
+  VectorLoop plan = plan_vector_loop(loop);
+  if (plan.lanes == 1) return emit_serial_loop(loop, begin, end);
   std::vector<const loops::Store*> streamed = streamed_stores(plan);
+  if (streamed.empty() && std::get_if<int64_t>(&end)) plan.first = iterations_to_alignment(plan);
   if (streamed.empty() || traffic_->aligned) {
     streaming_ = !streamed.empty();
     emit_vectors(plan, begin, end);
@@ -309,14 +372,14 @@ void BlockEmitter::emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit) 
   set_lanes(outer, nullptr);
 }
 
-// Whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
+// A part of a vector where there is one; whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
 void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<Reg, int64_t> end) {
   const loops::Loop& loop = plan.loop;
   const int lanes = plan.lanes, copies = plan.copies;
   const bool maskable = plan.maskable, interleaved = plan.interleaved;
   open_scope();
   hoist(loop, lanes);
-  declare_partials(loop.body, plan.reduced, lanes, static_cast<size_t>(copies));
+  const std::vector<loops::AccId> partial = declare_partials(loop.body, plan.reduced, lanes, static_cast<size_t>(copies));
   Reg i = begin;
   auto vector_turn = [&](int turns) {
     Lanes outer = lanes_;
@@ -338,19 +401,24 @@ void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<
   auto vectors_until_rest = [&](int turns) {  // as many groups of `turns` vectors as fit
     int64_t step = int64_t{lanes} * turns;
     if (auto* limit = std::get_if<int64_t>(&end)) {
-      int64_t whole = *limit / step * step;
-      if (whole > 0) b_.counted_loop(i, whole, step, [&] { vector_turn(turns); });
+      int64_t whole = plan.first + (*limit - plan.first) / step * step;
+      if (whole > plan.first) b_.counted_loop(i, whole, step, [&] { vector_turn(turns); });
     } else {
       Reg last = b_.sub(std::get<Reg>(end), step - 1);
       b_.counted_loop(i, last, step, [&] { vector_turn(turns); });
     }
   };
+  if (plan.first > 0) {
+    emit_masked_vector(plan, i, b_.mov(plan.first));
+    b_.mov(plan.first, i);
+  }
   vectors_until_rest(copies);
   auto* extent = std::get_if<int64_t>(&end);
+  auto rest_of = [&](int64_t step) { return (*extent - plan.first) % step; };
   bool one_masked_body = interleaved && copies > 1 && maskable;  // long: code for whole vectors alone would be much
-  if (copies > 1 && !one_masked_body && !(extent && *extent % (int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
+  if (copies > 1 && !one_masked_body && !(extent && rest_of(int64_t{lanes} * copies) < lanes)) vectors_until_rest(1);
 
-  bool rest_is_empty = extent && *extent % (one_masked_body ? int64_t{lanes} * copies : lanes) == 0;
+  bool rest_is_empty = extent && rest_of(one_masked_body ? int64_t{lanes} * copies : lanes) == 0;
   Reg limit = extent ? b_.mov(*extent) : std::get<Reg>(end);
   if (!rest_is_empty && maskable) {
     auto masked = [&] { emit_masked_vector(plan, i, limit); };
@@ -358,7 +426,7 @@ void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<
     else if (extent) masked();
     else b_.if_then(Cond::lt, i, limit, masked);
   }
-  combine_partials(plan.reduced);
+  combine_partials(partial);
   if (!rest_is_empty && !maskable) {
     bind_index(loop.index, i);
     b_.counted_loop(i, limit, 1, [&] { emit_body(loop); });
@@ -367,13 +435,15 @@ void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<
   close_scope();
 }
 
-// Registers for partial results, set to the neutral element.
-void BlockEmitter::declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies) {
+// Registers for partial results, set to the neutral element, of the accumulators that have none yet. Returns these.
+std::vector<loops::AccId> BlockEmitter::declare_partials(const loops::Block& body, const std::vector<loops::AccId>& accumulators, int lanes, size_t copies) {
+  std::vector<loops::AccId> out;
   loops::for_each_statement(body, [&](const loops::Statement& s) {
     auto* a = s.as<loops::Accumulate>();
     if (!a || std::find(accumulators.begin(), accumulators.end(), a->acc) == accumulators.end()) return;
     HeldAccumulator& acc = accumulators_[a->acc];
     if (!acc.partials.empty()) return;
+    out.push_back(a->acc);
     ElementType element = kernel_.accumulators[a->acc].type;
     loops::ScalarOp op = a->op;
     uint64_t neutral = loops::neutral_bits(op, element);
@@ -386,6 +456,7 @@ void BlockEmitter::declare_partials(const loops::Block& body, const std::vector<
     VType wide{element, static_cast<uint8_t>(lanes)};
     for (size_t i = 0; i < copies; ++i) acc.partials.push_back(b_.vconst_bits(wide, neutral, b_.vector()));
   });
+  return out;
 }
 
 }  // namespace hloc::cpu
