@@ -2,12 +2,16 @@
 // one that stands first. Greedy is not always better than what the frontend wrote, so both orders are measured and the
 // given one is kept unless the new one has a lower peak. Effects keep their order, control predecessors are honoured.
 //
+// In the body of a loop, what makes the next value of a carried array comes after what else reads the present one, so far as
+// operands allow: then it can be written where the present one lies, and nothing is copied at the end of a turn.
+//
 // What makes no array of its own (tuples, reshapes, constants) comes as soon as its operands are there.
 #include "passes/schedule.h"
 
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <unordered_set>
 
 #include "passes/buffers/leaves.h"
 #include "passes/buffers/step_kind.h"
@@ -21,13 +25,14 @@ using ir::Value;
 
 class ListScheduler {
  public:
-  ListScheduler(const Computation& computation, const ir::Target& target, LeafTable& table)
+  ListScheduler(const Computation& computation, bool is_loop_body, const ir::Target& target, LeafTable& table)
       : computation_(computation), leaves_(table.of(computation)), is_step_(computation.size()) {
     for (Value v : computation.instructions()) {
       StepKind kind = step_kind(v, target);
       is_step_[v->id] = kind == StepKind::kernel || kind == StepKind::host || kind == StepKind::control;
     }
     find_order();
+    if (is_loop_body) order_carries();
     find_memory();
   }
 
@@ -35,10 +40,10 @@ class ListScheduler {
   std::vector<uint32_t> better_order() {
     std::vector<uint32_t> given(computation_.size());
     for (uint32_t i = 0; i < given.size(); ++i) given[i] = i;
-    std::vector<uint32_t> listed = list_order();
-    HLOC_CHECK(listed.size() == given.size(), "the order of a computation has no circles");
-    if (peak(listed) < peak(given)) return listed;
-    return {};
+    std::vector<uint32_t> listed = list_order(), carried = has_carries_ ? in_order_of_ids() : given;
+    HLOC_CHECK(listed.size() == given.size() && carried.size() == given.size(), "the order of a computation has no circles");
+    if (peak(listed) < std::min(peak(given), peak(carried))) return listed;
+    return carried != given && peak(carried) <= peak(given) ? carried : std::vector<uint32_t>();
   }
 
  private:
@@ -49,7 +54,11 @@ class ListScheduler {
   };
 
   void find_order();
+  void find_edges();
+  void order_carries();
+  bool reaches(uint32_t from, uint32_t to, size_t& visits) const;
   void find_memory();
+  std::vector<uint32_t> in_order_of_ids() const;
   std::vector<uint32_t> list_order() const;
   int64_t peak(const std::vector<uint32_t>& order) const;
 
@@ -60,7 +69,8 @@ class ListScheduler {
   const Computation& computation_;
   const Leaves& leaves_;
   std::vector<bool> is_step_;
-  std::vector<std::vector<uint32_t>> before_;   // only what operands don't say: effects and control predecessors
+  std::vector<std::vector<uint32_t>> before_;   // only what operands don't say: effects, control predecessors, readers of carries
+  bool has_carries_ = false;                    // there are some of the last kind
   std::vector<uint32_t> after_start_, after_;   // by id: whom it must precede
   std::vector<uint32_t> waits_;                 // by id: for how many
   std::vector<uint32_t> read_start_, reads_;    // by id: the sources that a step reads, each once
@@ -78,6 +88,11 @@ void ListScheduler::find_order() {
       for (Value p : v->extras->control_predecessors) before_[v->id].push_back(p->id);
   auto effects = computation_.effects();
   for (size_t i = 1; i < effects.size(); ++i) before_[effects[i]->id].push_back(effects[i - 1]->id);
+  find_edges();
+}
+
+void ListScheduler::find_edges() {
+  size_t n = computation_.size();
   after_start_.assign(n + 1, 0);
   waits_.assign(n, 0);
   auto each_edge = [&](auto f) {
@@ -91,6 +106,62 @@ void ListScheduler::find_order() {
   after_.resize(after_start_.back());
   std::vector<uint32_t> next(after_start_.begin(), after_start_.end() - 1);
   each_edge([&](uint32_t from, uint32_t to) { after_[next[from]++] = to; });
+}
+
+// Each edge only where it makes no circle with those before.
+void ListScheduler::order_carries() {
+  constexpr size_t most_visits = 1 << 18;  // of instructions and edges, for all carries together
+  if (computation_.parameters().size() != 1 || !computation_.root()->type.is_tuple()) return;
+  auto now = leaves_.of(computation_.parameters()[0]), next = leaves_.of(computation_.root());
+  std::vector<uint32_t> maker(leaves_.sources().size(), UINT32_MAX);  // by source: what makes the carry's next value
+  for (size_t i = 0; i < std::min(now.size(), next.size()); ++i)
+    if (uint32_t made_by = leaves_.sources()[next[i]].definer->id; now[i] != next[i] && is_step_[made_by]) maker[now[i]] = made_by;
+  size_t visits = 0;
+  for (Value v : computation_.instructions()) {
+    if (!is_step_[v->id]) continue;
+    for (Value operand : v->operands())
+      for (uint32_t s : leaves_.of(operand)) {
+        uint32_t last = maker[s];
+        if (last == UINT32_MAX || last == v->id || (!before_[last].empty() && before_[last].back() == v->id)) continue;
+        if (visits > most_visits || reaches(last, v->id, visits)) continue;
+        before_[last].push_back(v->id);
+        has_carries_ = true;
+      }
+  }
+  if (has_carries_) find_edges();
+}
+
+// Along operands and what `before_` says at the moment, from a later instruction to earlier ones.
+bool ListScheduler::reaches(uint32_t from, uint32_t to, size_t& visits) const {
+  std::vector<bool> seen(computation_.size());
+  std::vector<uint32_t> todo{to};
+  while (!todo.empty()) {
+    uint32_t id = todo.back();
+    todo.pop_back();
+    if (id == from) return true;
+    if (seen[id]) continue;
+    seen[id] = true;
+    visits += 1 + computation_.instructions()[id]->operand_count + before_[id].size();
+    for (Value operand : computation_.instructions()[id]->operands()) todo.push_back(operand->id);
+    todo.insert(todo.end(), before_[id].begin(), before_[id].end());
+  }
+  return false;
+}
+
+// Of what could come next, always what stands first.
+std::vector<uint32_t> ListScheduler::in_order_of_ids() const {
+  std::vector<uint32_t> order, waits = waits_;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t id = 0; id < waits.size(); ++id)
+    if (waits[id] == 0) ready.push(id);
+  while (!ready.empty()) {
+    uint32_t id = ready.top();
+    ready.pop();
+    order.push_back(id);
+    for (uint32_t i = after_start_[id]; i < after_start_[id + 1]; ++i)
+      if (--waits[after_[i]] == 0) ready.push(after_[i]);
+  }
+  return order;
 }
 
 void ListScheduler::find_memory() {
@@ -185,9 +256,9 @@ int64_t ListScheduler::peak(const std::vector<uint32_t>& order) const {
   return most;
 }
 
-ir::ComputationRef schedule_computation(const Computation& old, const CalleeMap& callees, const ir::ContextRef& graph,
+ir::ComputationRef schedule_computation(const Computation& old, bool is_loop_body, const CalleeMap& callees, const ir::ContextRef& graph,
                                         const ir::Target& target, LeafTable& table) {
-  std::vector<uint32_t> order = ListScheduler(old, target, table).better_order();
+  std::vector<uint32_t> order = ListScheduler(old, is_loop_body, target, table).better_order();
   if (order.empty() && !callees.touches(old)) return nullptr;
   Rebuild rebuild(old, callees, graph, ir::Interning::append);
   if (order.empty())
@@ -199,10 +270,14 @@ ir::ComputationRef schedule_computation(const Computation& old, const CalleeMap&
 Result<ir::ModuleRef> run_schedule(const ir::ModuleRef& module, PassContext& context) {
   auto steps = step_computations(module->entry());
   std::sort(steps.begin(), steps.end());
+  std::unordered_set<const Computation*> bodies;
+  for (const Computation* c : steps)
+    for (Value v : c->instructions())
+      if (v->op == ir::Op::While) bodies.insert(&v->callee(1));
   LeafTable table;
   ir::ModuleRef out = rebuild_module(module, [&](const Computation& old, const CalleeMap& callees) -> ir::ComputationRef {
     bool is_steps = std::binary_search(steps.begin(), steps.end(), &old);
-    if (is_steps) return schedule_computation(old, callees, module->context(), context.target, table);
+    if (is_steps) return schedule_computation(old, bodies.contains(&old), callees, module->context(), context.target, table);
     if (!callees.touches(old)) return nullptr;
     Rebuild rebuild(old, callees, module->context(), ir::Interning::append);
     for (Value v : old.instructions()) rebuild.copy(v);
