@@ -149,9 +149,9 @@ class StepGrouper {
       for (plan::BufferId a : small.buffers)
         for (plan::BufferId b : item.buffers)
           if (share_bytes(BufferPlace(program_.buffers[a]), BufferPlace(program_.buffers[b]))) return false;
-    uint32_t position = item.position - 1;  // what others read at this moment is still needed
-    StepGroupItem first{.kernel = before.kernel, .buffers = before.buffers, .position = position}, second = item;
-    second.position = position;
+    // What others read at these moments, the small kernels too, is still needed.
+    StepGroupItem first{.kernel = before.kernel, .buffers = before.buffers, .position = (open.empty() ? item : open[0]).position - 1}, second = item;
+    --second.position;
     auto merged = merge({std::move(first), std::move(second)}, nullptr, true);
     if (!merged) return false;
     merged->symbol = merged->kernel.name = before.symbol;
@@ -194,13 +194,14 @@ class StepGrouper {
       return it->second;
     };
     std::vector<std::vector<uint32_t>> used;
-    uint32_t end = 0;
+    uint32_t last = 0;
     for (const StepGroupItem& i : items) {
       auto& list = used.emplace_back();
       for (plan::BufferId id : i.buffers) list.push_back(number(id));
-      end = std::max(end, i.position);
+      last = std::max(last, i.position);
     }
-    for (uint32_t m = 0; m < memories.size(); ++m) describe(m, memories, buffer_of, end, loop);
+    uint32_t first = reduces ? items[0].position : last;  // small kernels between the two run after both
+    for (uint32_t m = 0; m < memories.size(); ++m) describe(m, memories, buffer_of, first, last, loop);
     std::vector<bool> apart;
     for (const loops::SharedMemory& memory : memories) apart.push_back(memory.overlaps.empty());
     loops::KernelMerger merger(std::move(memories));
@@ -215,15 +216,15 @@ class StepGrouper {
     return out;
   }
 
-  // Which other memories it overlaps, and whether somebody reads it after position `end`.
-  void describe(uint32_t m, std::vector<loops::SharedMemory>& memories, const std::vector<plan::BufferId>& buffer_of, uint32_t end,
+  // Which other memories it overlaps, and whether somebody reads after position `first` what is there up to `last`.
+  void describe(uint32_t m, std::vector<loops::SharedMemory>& memories, const std::vector<plan::BufferId>& buffer_of, uint32_t first, uint32_t last,
                 const plan::WhileStep* loop) const {
     BufferPlace place(program_.buffers[buffer_of[m]]);
     for (uint32_t other = 0; other < memories.size(); ++other)
       if (other != m && share_bytes(place, BufferPlace(program_.buffers[buffer_of[other]]))) memories[m].overlaps.push_back(other);
     if (place.storage != plan::Storage::arena || program_.buffers.size() > most_searched_buffers) return;
     memories[m].is_read_later = std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const plan::Buffer& b) {
-      return b.last > end && b.first <= end + 1 && place.meets(BufferPlace(b));
+      return b.last > first && b.first <= last + 1 && place.meets(BufferPlace(b));
     });
     if (!loop) return;
     // Whatever else had the predicate's bytes is gone by the time it is made.

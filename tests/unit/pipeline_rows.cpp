@@ -1,6 +1,8 @@
 // Row pipelines: the same bits as the loops that they stand for, and none where rows would meet.
 #include "backends/cpu/lower/pipeline_rows.h"
 
+#include <fmt/format.h>
+
 #include "tests/unit/native_kernel.h"
 
 namespace {
@@ -12,10 +14,12 @@ cpu::Machine machine() { return machine_for(*x86::features_of("x86-64-v4")); }
 
 // The kernel with a pipeline instead of its only loop; none where there is none.
 std::optional<loops::Kernel> pipelined(loops::Kernel kernel, const std::vector<loops::BufferId>& in_place = {}) {
-  const loops::Loop rows = *kernel.body.at(0).as<loops::Loop>();
+  auto at = std::ranges::find_if(kernel.body, [](const loops::Statement& s) { return s.as<loops::Loop>(); });
+  REQUIRE(at != kernel.body.end());
+  const loops::Loop rows = *at->as<loops::Loop>();
   auto pipeline = cpu::pipeline_rows(kernel, rows, machine(), in_place);
   if (!pipeline) return std::nullopt;
-  kernel.body[0] = {pipeline->loop};
+  *at = {pipeline->loop};
   return kernel;
 }
 
@@ -119,4 +123,66 @@ TEST_CASE("rows that meet, or of which there are too few, have no pipeline") {
   CHECK_FALSE(pipelined(kernel_of(three_loops(512, 8192))));                             // rows of three stages fill the caches
   CHECK_FALSE(pipelined(kernel_of(three_loops(512, 96, "row[i2]", "row[i3]", "      store row[i3], %9\n"))));   // overwritten twice
   CHECK_FALSE(pipelined(kernel_of(three_loops(512, 96, "row[i2]", "row[i3] if 3 <= i3 < 90 else 0"))));          // guards
+}
+
+TEST_CASE("accumulators that stages share have no pipeline") {
+  // Two loops accumulate into a0, and `read` is what the second reads behind it.
+  auto shared = [](const char* second, const char* read) {
+    return kernel_of(with_numbers(std::string(R"(kernel k(in x: f32[ALL], in y: f32[ALL], out r: f32[ALL]) {
+  for i0 in 512 parallel 1 {
+    declare a0: f32 = 0
+    declare a1: f32 = 0
+    for i1 in 64 vector {
+      %0 = load x[64*i0 + i1]
+      accumulate a0 add %0
+    }
+    for i2 in 64 vector {
+      %1 = load y[64*i0 + i2]
+      accumulate )") + second + R"( add %1
+    }
+    %2 = get )" + read + R"(
+    for i3 in 64 vector {
+      %3 = load x[64*i0 + i3]
+      %4 = sub.f32 %3, %2
+      store r[64*i0 + i3], %4
+    }
+  }
+}
+)", {{"ALL", 512 * 64}}));
+  };
+  CHECK(pipelined(shared("a1", "a1")));
+  CHECK_FALSE(pipelined(shared("a0", "a0")));
+  CHECK_FALSE(pipelined(shared("a1", "a0")));  // of the first stage's row, when the second has moved on
+  check_native(shared("a0", "a0"));
+  check_native(shared("a1", "a0"));
+}
+
+TEST_CASE("a row that begins at a computed place is not streamed as if it were aligned") {
+  std::string text = three_loops(512, 96);
+  text.replace(text.find("in y"), 4, "in p: s32[1], in y");
+  text.replace(text.find("out r: f32[49152]"), 17, "out r: f32[49155]");
+  text.replace(text.find("  for i0"), 8, "  %20 = load p[0]\n  i9 = clamp(%20, 0, 3)\n  for i0");
+  text.replace(text.find("store r[96*i0 + i3]"), 19, "store r[96*i0 + i3 + i9]");
+  loops::Kernel kernel = kernel_of(text);
+  CHECK_FALSE(pipelined(kernel));
+  check_native(kernel);
+}
+
+TEST_CASE("where a result lies in memory does not change its bits") {
+  for (int64_t width : {64, 96, 160, 1024}) {
+    std::string text = three_loops(512, width);
+    std::string chain;
+    for (int i = 20; i < 32; ++i) chain += fmt::format("      %{} = fma.f32 %{}, 0.3, 0.1\n", i, i == 20 ? 4 : i - 1);
+    text.replace(text.find("      %5 = floor.f32 %4"), 23, chain + "      %5 = mul.f32 %31, 0.1\n");
+    loops::Kernel kernel = kernel_of(text);
+    for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+      auto features = x86::features_of(target);
+      if (!x86::can_run(*features)) continue;
+      Memory aligned(kernel, 0, 0), other(kernel, 3, 0);
+      run_native(kernel, *features, aligned);
+      run_native(kernel, *features, other);
+      INFO(target << ", width " << width);
+      CHECK(std::ranges::equal(aligned.of(kernel, 2), other.of(kernel, 2)));
+    }
+  }
 }

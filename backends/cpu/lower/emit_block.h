@@ -53,8 +53,9 @@ class BlockEmitter {
   // The value is in `reg`, with the current number of lanes (not for pred).
   void bind_value(loops::ValueId value, Reg reg);
 
-  // For the statements of this kernel; must stay alive. None: nothing special.
-  void set_traffic(const MemoryTraffic* traffic) { traffic_ = traffic; }
+  // For the statements of this kernel; must stay alive. None: nothing special. `streams`: false where memory is not aligned as
+  // `traffic` supposes; loops then run the same way, but store through the caches.
+  void set_traffic(const MemoryTraffic* traffic, bool streams = true) { traffic_ = traffic, streams_ = streams; }
 
   // Everything emitted until the next call stands for these lanes. `varying` says what differs between them; it must stay
   // alive. Returns what was set before.
@@ -208,6 +209,7 @@ class BlockEmitter {
   size_t copy_ = 0;  // which copy of an unrolled body: its partial results
   std::map<int, Reg> active_masks_;  // by element bytes, of the current body
   const MemoryTraffic* traffic_ = nullptr;
+  bool streams_ = true;
   bool streaming_ = false;  // the streamed stores of the vector loop around are aligned
 };
 

@@ -292,7 +292,7 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   std::vector<const loops::Store*> streamed = streamed_stores(plan);
   if (streamed.empty() && std::get_if<int64_t>(&end)) plan.first = iterations_to_alignment(plan);
   if (streamed.empty() || traffic_->aligned) {
-    streaming_ = !streamed.empty();
+    streaming_ = streams_ && !streamed.empty();
     emit_vectors(plan, begin, end);
     streaming_ = false;
     return;

@@ -224,19 +224,20 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
 
   Pieces pieces = cut(chosen);
   bool one_contract = contract_count(kernel) == 1 && !std::any_of(kernel.body.begin(), kernel.body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>(); });
-  // A loop's part in pieces [begin, end); `rows` of its iterations are one of the loop in `chosen`.
-  auto emit_loop = [&](size_t i, const loops::Statement& s, int64_t rows) {
+  // A statement, or of a loop that is dealt out, its part in pieces [begin, end).
+  auto emit_part = [&](size_t i) {
+    const loops::Statement& s = chosen.body[i];
     size_t k = pieces.find(i);
     if (k == pieces.loops.size() || pieces.count == 1) return emitter.emit_statement(s);
     const auto& loop = *s.as<loops::Loop>();
-    Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k] * rows), extent);
-    Reg hi = b.min(b.mul(end, pieces.iterations[k] * rows), extent);
+    Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k]), extent), hi = b.min(b.mul(end, pieces.iterations[k]), extent);
     emitter.emit_loop_range(loop, lo, hi);
     out.pieces = pieces.count;
   };
-  auto emit_pipeline = [&](size_t i) {
-    emitter.set_traffic(&row_traffic);
-    emit_loop(i, chosen.body[i], 1);
+  // The same loop with and without streaming, so that the order of sums does not depend on where memory lies.
+  auto emit_pipeline = [&](size_t i, bool streams) {
+    emitter.set_traffic(&row_traffic, streams);
+    emit_part(i);
     emitter.set_traffic(&traffic);
   };
   for (size_t i = 0; i < kernel.body.size(); ++i) {
@@ -251,11 +252,11 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
     } else if (const auto& pipeline = pipelines.of[i]; pipeline && !pipeline->streamed.empty()) {
       Reg places = b.mov(0);
       for (loops::BufferId buffer : pipeline->streamed) places = b.or_(places, memory_of[buffer]);
-      b.if_else(machine::Cond::eq, b.and_(places, machine.vector_bytes - 1), 0, [&] { emit_pipeline(i); }, [&] { emit_loop(i, s, pipeline->rows); });
+      b.if_else(machine::Cond::eq, b.and_(places, machine.vector_bytes - 1), 0, [&] { emit_pipeline(i, true); }, [&] { emit_pipeline(i, false); });
     } else if (pipeline) {
-      emit_pipeline(i);
+      emit_pipeline(i, true);
     } else {
-      emit_loop(i, s, 1);
+      emit_part(i);
     }
     if (emitter.failure) return *emitter.failure;
   }

@@ -20,7 +20,7 @@ using loops::ValueId;
 
 // Of rows in a block: each has a turn or two more than rows, and there are enough blocks for the threads.
 constexpr int64_t least_block = 32, most_block = 128, least_blocks = 16;
-constexpr size_t most_stages = 4;
+constexpr size_t most_stages = 4, no_stage = SIZE_MAX;
 
 // The largest divisor of `rows` that is a good block; 0: none.
 int64_t block_of(int64_t rows) {
@@ -49,15 +49,14 @@ class Pipeliner {
 
   std::optional<RowPipeline> run() {
     if (block_ == 0 || rows_.grain == 0 || rows_.kind != loops::LoopKind::serial) return std::nullopt;
-    if (!divide_into_stages() || !rows_are_apart() || !fits_caches() || !find_streamed()) return std::nullopt;
-    return RowPipeline{joined(), block_, streamed_};
+    if (!divide_into_stages() || !rows_are_apart() || !accumulators_are_apart() || !fits_caches() || !find_streamed()) return std::nullopt;
+    return RowPipeline{joined(), streamed_};
   }
 
  private:
-  // One loop over the row, and what follows it up to the next.
   struct Stage {
-    Loop loop;
-    Block after;  // what follows it
+    Loop loop;    // over the row
+    Block after;  // what follows it up to the next
   };
 
   // Statements between two loops belong to the first of them, but for declarations: all accumulators begin anew in each turn.
@@ -104,6 +103,32 @@ class Pipeliner {
     return true;
   }
 
+  // Whether each accumulator is the row's, and one stage alone combines into it and reads it: the loops of other stages are at
+  // other rows.
+  bool accumulators_are_apart() const {
+    std::map<loops::AccId, size_t> stage_of;
+    for (const Statement& s : declares_) stage_of[s.as<loops::Declare>()->acc] = no_stage;
+    for (size_t k = 0; k < stages_.size(); ++k)
+      for (const Statement& s : stages_[k].loop.body) {
+        auto* a = s.as<loops::Accumulate>();
+        if (!a) continue;
+        auto it = stage_of.find(a->acc);
+        if (it == stage_of.end() || (it->second != no_stage && it->second != k)) return false;
+        it->second = k;
+      }
+    auto reads_only = [&](const Block& block, size_t k) {
+      return std::ranges::all_of(block, [&](const Statement& s) {
+        auto* get = s.as<loops::Get>();
+        auto it = get ? stage_of.find(get->acc) : stage_of.end();
+        return !get || (it != stage_of.end() && it->second == k);
+      });
+    };
+    if (std::ranges::any_of(before_, [](const Statement& s) { return s.as<loops::Get>(); })) return false;
+    for (size_t k = 0; k < stages_.size(); ++k)
+      if (!reads_only(stages_[k].after, k)) return false;
+    return true;
+  }
+
   // Rows of all stages are in use at once.
   bool fits_caches() const {
     int64_t bytes = 0;
@@ -120,8 +145,11 @@ class Pipeliner {
       for (const Statement& s : stage.loop.body) {
         auto* store = s.as<loops::Store>();
         if (!store || !worth[store->access.buffer]) continue;
-        int64_t width = byte_width(kernel_.buffers[store->access.buffer].element);
-        if (store->access.offset.base * width % machine_.vector_bytes != 0 || store->access.offset.coefficient(rows_.index) * width % machine_.vector_bytes != 0) return false;
+        const Affine& offset = store->access.offset;
+        auto is_whole = [&](int64_t elements) { return elements * byte_width(kernel_.buffers[store->access.buffer].element) % machine_.vector_bytes == 0; };
+        if (!is_whole(offset.base)) return false;
+        for (const loops::Term& t : offset.terms)
+          if (t.index != stage.loop.index && !is_whole(t.coefficient)) return false;
         streamed_.push_back(store->access.buffer);
       }
     return true;
