@@ -53,9 +53,19 @@ class BlockEmitter {
   // The value is in `reg`, with the current number of lanes (not for pred).
   void bind_value(loops::ValueId value, Reg reg);
 
-  // For the statements of this kernel; must stay alive. None: nothing special. `streams`: false where memory is not aligned as
-  // `traffic` supposes; loops then run the same way, but store through the caches.
-  void set_traffic(const MemoryTraffic* traffic, bool streams = true) { traffic_ = traffic, streams_ = streams; }
+  // For the statements of this kernel; must stay alive. None: nothing special.
+  void set_traffic(const MemoryTraffic* traffic) { traffic_ = traffic; }
+
+  // How a vector loop splits a reduction, which is the order of its sums: `copies` partial results of `lanes` lanes each, from its
+  // first iteration on; the last iterations as a masked vector or one by one.
+  struct Partials {
+    int lanes = 0, copies = 0;
+    bool maskable = false;
+  };
+  Partials partials_of(const loops::Loop& loop);
+  // Vector loops that reduce split like this from here on, which has no more lanes and masks than they can do; no lanes: as each
+  // of them does best.
+  void set_partials(Partials partials) { partials_ = partials; }
 
   // Everything emitted until the next call stands for these lanes. `varying` says what differs between them; it must stay
   // alive. Returns what was set before.
@@ -209,7 +219,7 @@ class BlockEmitter {
   size_t copy_ = 0;  // which copy of an unrolled body: its partial results
   std::map<int, Reg> active_masks_;  // by element bytes, of the current body
   const MemoryTraffic* traffic_ = nullptr;
-  bool streams_ = true;
+  Partials partials_;
   bool streaming_ = false;  // the streamed stores of the vector loop around are aligned
 };
 

@@ -175,17 +175,16 @@ void BlockEmitter::emit_serial_loop(const loops::Loop& loop, Reg begin, std::var
 
 std::vector<loops::AccId> BlockEmitter::declare_shared_partials(const loops::Loop& rows) {
   if (lanes_.count != 1 || outer_accumulators(rows.body).empty()) return {};
-  struct Partials {
-    int lanes = 0, copies = 0;
+  struct Wanted : Partials {
     bool fits = true;  // all vector loops want so many lanes
   };
-  std::map<loops::AccId, Partials> wanted;
+  std::map<loops::AccId, Wanted> wanted;
   loops::for_each_statement(rows.body, [&](const loops::Statement& s) {
     auto* loop = s.as<loops::Loop>();
     if (!loop || loop->kind != loops::LoopKind::vector) return;
     VectorLoop plan = plan_vector_loop(*loop);
     for (loops::AccId acc : plan.reduced) {
-      Partials& p = wanted[acc];
+      Wanted& p = wanted[acc];
       p.fits &= !has_loop(loop->body) && (p.lanes == 0 || p.lanes == plan.lanes) && plan.lanes > 1;
       p.lanes = plan.lanes, p.copies = std::max(p.copies, plan.copies);
     }
@@ -262,7 +261,16 @@ BlockEmitter::VectorLoop BlockEmitter::plan_vector_loop(const loops::Loop& loop)
   plan.interleaved = plan.copies <= 2 && worth_interleaving(kernel_, loop.body, machine_.vector_registers);
   if (plan.interleaved) plan.copies = 2;
   while (plan.copies > 1 && int64_t{plan.lanes} * plan.copies > loop.extent) plan.copies /= 2;
+  if (partials_.lanes > 0 && !plan.reduced.empty()) {
+    plan.lanes = partials_.lanes, plan.copies = partials_.copies, plan.maskable = partials_.maskable;
+    plan.interleaved &= plan.copies == 2;
+  }
   return plan;
+}
+
+BlockEmitter::Partials BlockEmitter::partials_of(const loops::Loop& loop) {
+  VectorLoop plan = plan_vector_loop(loop);
+  return {plan.lanes, plan.copies, plan.maskable};
 }
 
 // How many iterations of a loop that begins at 0 to do first, so that most vectors lie as vectors do in an aligned buffer: one
@@ -290,9 +298,10 @@ void BlockEmitter::emit_vector_loop(const loops::Loop& loop, Reg begin, std::var
   VectorLoop plan = plan_vector_loop(loop);
   if (plan.lanes == 1) return emit_serial_loop(loop, begin, end);
   std::vector<const loops::Store*> streamed = streamed_stores(plan);
-  if (streamed.empty() && std::get_if<int64_t>(&end)) plan.first = iterations_to_alignment(plan);
+  bool has_order = partials_.lanes > 0 && !plan.reduced.empty();
+  if (streamed.empty() && !has_order && std::get_if<int64_t>(&end)) plan.first = iterations_to_alignment(plan);
   if (streamed.empty() || traffic_->aligned) {
-    streaming_ = streams_ && !streamed.empty();
+    streaming_ = !streamed.empty();
     emit_vectors(plan, begin, end);
     streaming_ = false;
     return;

@@ -224,21 +224,27 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
 
   Pieces pieces = cut(chosen);
   bool one_contract = contract_count(kernel) == 1 && !std::any_of(kernel.body.begin(), kernel.body.end(), [](const loops::Statement& s) { return s.as<loops::Loop>(); });
-  // A statement, or of a loop that is dealt out, its part in pieces [begin, end).
-  auto emit_part = [&](size_t i) {
-    const loops::Statement& s = chosen.body[i];
+  // A statement, or of a loop that is dealt out, its part in pieces [begin, end); `rows` of its iterations are one of the loop
+  // in `chosen`.
+  auto emit_part = [&](size_t i, const loops::Statement& s, int64_t rows) {
     size_t k = pieces.find(i);
     if (k == pieces.loops.size() || pieces.count == 1) return emitter.emit_statement(s);
     const auto& loop = *s.as<loops::Loop>();
-    Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k]), extent), hi = b.min(b.mul(end, pieces.iterations[k]), extent);
+    Reg extent = b.mov(loop.extent), lo = b.min(b.mul(begin, pieces.iterations[k] * rows), extent);
+    Reg hi = b.min(b.mul(end, pieces.iterations[k] * rows), extent);
     emitter.emit_loop_range(loop, lo, hi);
     out.pieces = pieces.count;
   };
-  // The same loop with and without streaming, so that the order of sums does not depend on where memory lies.
-  auto emit_pipeline = [&](size_t i, bool streams) {
-    emitter.set_traffic(&row_traffic, streams);
-    emit_part(i);
+  auto emit_pipeline = [&](size_t i) {
+    emitter.set_traffic(&row_traffic);
+    emit_part(i, chosen.body[i], 1);
     emitter.set_traffic(&traffic);
+  };
+  // What the pipeline stands for, with sums in its order: results do not depend on where memory lies.
+  auto emit_plain = [&](size_t i, const RowPipeline& pipeline) {
+    emitter.set_partials(emitter.partials_of(pipeline.row_loop()));
+    emit_part(i, kernel.body[i], pipeline.rows);
+    emitter.set_partials({});
   };
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const loops::Statement& s = kernel.body[i];
@@ -252,11 +258,11 @@ Result<CompiledKernel> compile_kernel(const loops::Kernel& written, const Machin
     } else if (const auto& pipeline = pipelines.of[i]; pipeline && !pipeline->streamed.empty()) {
       Reg places = b.mov(0);
       for (loops::BufferId buffer : pipeline->streamed) places = b.or_(places, memory_of[buffer]);
-      b.if_else(machine::Cond::eq, b.and_(places, machine.vector_bytes - 1), 0, [&] { emit_pipeline(i, true); }, [&] { emit_pipeline(i, false); });
+      b.if_else(machine::Cond::eq, b.and_(places, machine.vector_bytes - 1), 0, [&] { emit_pipeline(i); }, [&] { emit_plain(i, *pipeline); });
     } else if (pipeline) {
-      emit_pipeline(i, true);
+      emit_pipeline(i);
     } else {
-      emit_part(i);
+      emit_part(i, s, 1);
     }
     if (emitter.failure) return *emitter.failure;
   }

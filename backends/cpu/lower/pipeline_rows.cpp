@@ -50,7 +50,7 @@ class Pipeliner {
   std::optional<RowPipeline> run() {
     if (block_ == 0 || rows_.grain == 0 || rows_.kind != loops::LoopKind::serial) return std::nullopt;
     if (!divide_into_stages() || !rows_are_apart() || !accumulators_are_apart() || !fits_caches() || !find_streamed()) return std::nullopt;
-    return RowPipeline{joined(), streamed_};
+    return RowPipeline{joined(), block_, streamed_};
   }
 
  private:
@@ -262,6 +262,15 @@ class Pipeliner {
 };
 
 }  // namespace
+
+const Loop& RowPipeline::row_loop() const {
+  const Loop* found = nullptr;
+  loops::for_each_statement(loop.body, [&](const Statement& s) {
+    if (auto* inner = s.as<Loop>(); inner && inner->kind == loops::LoopKind::vector) found = inner;
+  });
+  HLOC_CHECK(found, "a pipeline of rows has a loop over them");
+  return *found;
+}
 
 std::optional<RowPipeline> pipeline_rows(Kernel& kernel, const Loop& rows, const Machine& machine, const std::vector<loops::BufferId>& in_place) {
   if (!in_place.empty()) return std::nullopt;  // the first turns would overwrite what later ones read

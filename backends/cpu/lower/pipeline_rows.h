@@ -26,7 +26,10 @@ namespace hloc::cpu {
 // What does the same as a loop over rows of the kernel's own block.
 struct RowPipeline {
   loops::Loop loop;
+  int64_t rows = 1;                       // of the other loop in an iteration of this one
   std::vector<loops::BufferId> streamed;  // outputs that it stores past the caches if they begin at whole vectors
+
+  const loops::Loop& row_loop() const;  // the one over the elements of a row
 };
 
 // A pipeline for `rows` where there can be one and it pays; the names it needs are added to the kernel's. Results are the
