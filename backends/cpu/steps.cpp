@@ -150,7 +150,8 @@ class StepGrouper {
         for (plan::BufferId b : item.buffers)
           if (share_bytes(BufferPlace(program_.buffers[a]), BufferPlace(program_.buffers[b]))) return false;
     // What others read at these moments, the small kernels too, is still needed.
-    StepGroupItem first{.kernel = before.kernel, .buffers = before.buffers, .position = (open.empty() ? item : open[0]).position - 1}, second = item;
+    StepGroupItem first{.kernel = before.kernel, .buffers = before.buffers}, second = item;
+    first.position = (open.empty() ? item : open[0]).position - 1;
     --second.position;
     auto merged = merge({std::move(first), std::move(second)}, nullptr, true);
     if (!merged) return false;
@@ -217,8 +218,8 @@ class StepGrouper {
   }
 
   // Which other memories it overlaps, and whether somebody reads after position `first` what is there up to `last`.
-  void describe(uint32_t m, std::vector<loops::SharedMemory>& memories, const std::vector<plan::BufferId>& buffer_of, uint32_t first, uint32_t last,
-                const plan::WhileStep* loop) const {
+  void describe(uint32_t m, std::vector<loops::SharedMemory>& memories, const std::vector<plan::BufferId>& buffer_of, uint32_t first,
+                uint32_t last, const plan::WhileStep* loop) const {
     BufferPlace place(program_.buffers[buffer_of[m]]);
     for (uint32_t other = 0; other < memories.size(); ++other)
       if (other != m && share_bytes(place, BufferPlace(program_.buffers[buffer_of[other]]))) memories[m].overlaps.push_back(other);

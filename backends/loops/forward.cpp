@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backends/loops/rename.h"
 #include "backends/loops/walk.h"
 
 namespace hloc::loops {
 namespace {
 
 constexpr int64_t most_joined = 96;  // statements of a loop that was joined from several
-
-const Access* access_of(const Statement& s) {
-  if (auto* load = s.as<Load>()) return &load->access;
-  if (auto* store = s.as<Store>()) return &store->access;
-  return nullptr;
-}
 
 bool may_share_bytes(const Overlaps& overlaps, BufferId a, BufferId b) {
   if (a == b) return true;
@@ -108,15 +103,8 @@ class LoopJoiner {
     Block& block = kernel_.body;
     Loop moved = std::move(*block[p].as<Loop>());
     block.erase(block.begin() + static_cast<std::ptrdiff_t>(p));
-    IndexId from = moved.index;
     Loop& into = *block[target].as<Loop>();
-    for (Statement& s : moved.body)
-      for_each_affine(s, [&](Affine& a) {
-        int64_t c = a.coefficient(from);
-        if (c == 0) return;
-        std::erase_if(a.terms, [&](const Term& t) { return t.index == from; });
-        a += Affine::of(into.index, c);
-      });
+    replace_index(kernel_, moved.body, moved.index, Affine::of(into.index));
     std::move(moved.body.begin(), moved.body.end(), std::back_inserter(into.body));
     auto at = block.begin() + static_cast<std::ptrdiff_t>(target);
     std::rotate(at, at + 1, block.begin() + static_cast<std::ptrdiff_t>(p));  // what stood between comes first

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "backends/loops/schedule.h"
+#include "backends/loops/rename.h"
 #include "backends/loops/walk.h"
 
 namespace hloc::loops {
@@ -54,8 +55,7 @@ class Iteration {
 
  private:
   void fix(Affine& a) {
-    a.base += a.coefficient(index_) * at_;
-    std::erase_if(a.terms, [this](const Term& t) { return t.index == index_; });
+    a = replaced(a, index_, at_);
     for (Term& t : a.terms)
       if (auto it = indices_.find(t.index); it != indices_.end()) t.index = it->second;
     std::ranges::sort(a.terms, {}, &Term::index);

@@ -4,6 +4,9 @@
 //     → declare a; for i { for j { store y[8 i + j], v; u = load x[8 i + j]; accumulate a add v - u } }
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "backends/loops/forward.h"
 #include "backends/loops/rename.h"
@@ -12,8 +15,8 @@
 namespace hloc::loops {
 namespace {
 
-constexpr size_t most_stores = 16;
-constexpr size_t most_added = 128;  // statements
+constexpr size_t most_stores = 16;  // of the array
+constexpr size_t most_added = 128;  // statements, behind all stores together
 
 // A store with the loops around it, outermost first.
 struct PlacedStore {
@@ -21,23 +24,12 @@ struct PlacedStore {
   std::vector<const Loop*> loops;
 };
 
-// All stores to the buffer in the block; false where one is in a contraction or in a loop that ends early.
-bool find_stores(const Block& block, BufferId buffer, std::vector<const Loop*>& around, std::vector<PlacedStore>& out) {
-  for (const Statement& s : block) {
-    if (auto* store = s.as<Store>(); store && store->access.buffer == buffer) out.push_back({store, around});
-    if (auto* loop = s.as<Loop>()) {
-      size_t before = out.size();
-      around.push_back(loop);
-      if (!find_stores(loop->body, buffer, around, out)) return false;
-      around.pop_back();
-      if (loop->go_on != no_id && out.size() > before) return false;
-    }
-    if (auto* c = s.as<Contract>())
-      for (const Statement& e : c->epilogue)
-        if (auto* store = e.as<Store>(); store && store->access.buffer == buffer) return false;
-  }
-  return out.size() <= most_stores;
-}
+// All stores to a buffer.
+struct Stores {
+  std::vector<PlacedStore> places;  // each, if it is countable
+  bool countable = true;            // few, none in a contraction, in a loop that ends early or in one whose iterations are apart
+  size_t last = 0;                  // statement of the kernel's block
+};
 
 // Addresses as numbers in a mixed radix system, and what a store reaches as a box of digits.
 struct Digits {
@@ -113,7 +105,12 @@ bool cover_once(const std::vector<PlacedStore>& stores, int64_t count) {
 
 class StoredReduction {
  public:
-  StoredReduction(Kernel& kernel, const Overlaps& overlaps) : kernel_(kernel), overlaps_(overlaps) {}
+  StoredReduction(Kernel& kernel, const Overlaps& overlaps)
+      : kernel_(kernel), overlaps_(overlaps), declared_(kernel.accumulators.size(), never), used_(declared_),
+        first_store_(kernel.buffers.size(), never) {
+    std::vector<const Loop*> around;
+    for (size_t at = 0; at < kernel_.body.size(); ++at) note(kernel_.body[at], at, around, true);
+  }
 
   bool run() {
     for (size_t at = 1; at < kernel_.body.size(); ++at)
@@ -122,87 +119,77 @@ class StoredReduction {
   }
 
  private:
+  static constexpr size_t never = SIZE_MAX;
+
+  // What statement `at` of the kernel's block does, by one walk for all reductions.
+  void note(const Statement& s, size_t at, std::vector<const Loop*>& around, bool countable) {
+    auto use = [&](AccId acc) { used_[acc] = std::min(used_[acc], at); };
+    if (auto* d = s.as<Declare>(); d && around.empty() && kernel_.is_constant(d->init)) declared_[d->acc] = at;
+    if (auto* a = s.as<Accumulate>()) use(a->acc);
+    if (auto* g = s.as<Get>()) use(g->acc);
+    if (auto* x = s.as<Set>()) use(x->acc);
+    if (auto* store = s.as<Store>()) {
+      BufferId buffer = store->access.buffer;
+      Stores& stores = stores_[buffer];
+      first_store_[buffer] = std::min(first_store_[buffer], at);
+      stores.last = at;
+      stores.countable &= countable && stores.places.size() < most_stores;
+      if (stores.countable) stores.places.push_back({store, around});
+    }
+    if (auto* loop = s.as<Loop>()) {
+      around.push_back(loop);
+      for (const Statement& inner : loop->body) note(inner, at, around, countable && loop->go_on == no_id && loop->grain == 0);
+      around.pop_back();
+    }
+    if (auto* c = s.as<Contract>())
+      for (const Statement& inner : c->epilogue) note(inner, at, around, false);
+  }
+
   // Over whole arrays, element by element, into accumulators that begin with constants before the loop.
   bool is_reduction(const Loop& loop, size_t at) const {
     if (loop.go_on != no_id) return false;
     bool accumulates = false;
+    std::unordered_set<ValueId> made;
     for (const Statement& s : loop.body) {
       if (auto* load = s.as<Load>()) {
         if (!load->access.guards.empty() || load->access.offset != Affine::of(loop.index)) return false;
       } else if (auto* a = s.as<Accumulate>()) {
         accumulates = true;
-        if (find_declare(a->acc, at) == at || is_used(a->acc, at)) return false;
+        if (declared_[a->acc] >= at || used_[a->acc] < at) return false;
       } else if (!s.as<Compute>()) {
         return false;
       }
       bool foreign = false;  // a scalar that is made after the stores
-      for_each_value(s, [&](ValueId v) { foreign |= !kernel_.is_constant(v) && !is_made_in(loop, v); });
+      for_each_value(s, [&](ValueId v) { foreign |= !kernel_.is_constant(v) && !made.contains(v); });
       if (foreign) return false;
+      made.insert(result_of(s));
     }
     return accumulates;
-  }
-
-  static bool is_made_in(const Loop& loop, ValueId v) {
-    return std::ranges::any_of(loop.body, [v](const Statement& s) { return result_of(s) == v; });
-  }
-
-  bool is_used(AccId acc, size_t end) const {
-    bool any = false;
-    auto look = [&](const Statement& s) {
-      if (auto* a = s.as<Accumulate>()) any |= a->acc == acc;
-      if (auto* g = s.as<Get>()) any |= g->acc == acc;
-      if (auto* x = s.as<Set>()) any |= x->acc == acc;
-    };
-    for (size_t i = 0; i < end; ++i) {
-      look(kernel_.body[i]);
-      for_each_block(kernel_.body[i], [&](const Block& inner) { for_each_statement(inner, look); });
-    }
-    return any;
-  }
-
-  // The position of its declaration, whose value is a constant; `at`: there is none before.
-  size_t find_declare(AccId acc, size_t at) const {
-    for (size_t i = 0; i < at; ++i)
-      if (auto* d = kernel_.body[i].as<Declare>(); d && d->acc == acc && kernel_.is_constant(d->init)) return i;
-    return at;
   }
 
   // Whether what it loads is there when the one array of them that has been stored before is.
   bool may_move(const Loop& loop, size_t at) {
     stored_ = no_id;
-    stores_.clear();
     for (const Statement& s : loop.body) {
       auto* load = s.as<Load>();
-      if (!load || load->access.buffer == stored_) continue;
-      if (!is_written(load->access.buffer, at)) continue;
+      if (!load || load->access.buffer == stored_ || !is_written(load->access.buffer, at)) continue;
       if (stored_ != no_id || kernel_.buffers[load->access.buffer].count != loop.extent) return false;
       stored_ = load->access.buffer;
     }
-    if (stored_ == no_id) return false;
-    if (stored_ < overlaps_.size() && !overlaps_[stored_].empty()) return false;
-    std::vector<const Loop*> around;
-    if (!find_stores(kernel_.body, stored_, around, stores_) || stores_.size() * loop.body.size() > most_added) return false;
-    return cover_once(stores_, loop.extent) && !stores_to(at, kernel_.body.size(), [&](BufferId b) { return b == stored_; });
+    if (stored_ == no_id || !overlaps_of(stored_).empty()) return false;
+    const Stores& stores = stores_[stored_];
+    if (!stores.countable || stores.last >= at || stores.places.size() * loop.body.size() > most_added) return false;
+    return cover_once(stores.places, loop.extent);
   }
 
-  // Do statements [begin, end) of the kernel's block store to a buffer that `is` says is one?
-  template <class F>
-  bool stores_to(size_t begin, size_t end, F is) const {
-    bool any = false;
-    auto look = [&](const Statement& s) {
-      if (auto* store = s.as<Store>()) any |= is(store->access.buffer);
-    };
-    for (size_t i = begin; i < end; ++i) {
-      look(kernel_.body[i]);
-      for_each_block(kernel_.body[i], [&](const Block& inner) { for_each_statement(inner, look); });
-    }
-    return any;
+  std::span<const BufferId> overlaps_of(BufferId buffer) const {
+    if (buffer < overlaps_.size()) return overlaps_[buffer];
+    return {};
   }
 
+  // Before statement `end` of the kernel's block.
   bool is_written(BufferId buffer, size_t end) const {
-    return stores_to(0, end, [&](BufferId b) {
-      return b == buffer || (buffer < overlaps_.size() && std::ranges::find(overlaps_[buffer], b) != overlaps_[buffer].end());
-    });
+    return first_store_[buffer] < end || std::ranges::any_of(overlaps_of(buffer), [&](BufferId b) { return first_store_[b] < end; });
   }
 
   void move(size_t at) {
@@ -212,7 +199,7 @@ class StoredReduction {
     for (const Statement& s : reduction.body) {
       auto* a = s.as<Accumulate>();
       if (!a || std::ranges::find(moved, a->acc) != moved.end()) continue;
-      auto from = kernel_.body.begin() + static_cast<std::ptrdiff_t>(find_declare(a->acc, at));
+      auto from = std::ranges::find_if(kernel_.body, [a](const Statement& d) { return d.as<Declare>() && d.as<Declare>()->acc == a->acc; });
       std::rotate(kernel_.body.begin() + static_cast<std::ptrdiff_t>(moved.size()), from, from + 1);
       moved.push_back(a->acc);
     }
@@ -225,7 +212,8 @@ class StoredReduction {
       auto* store = block[i].as<Store>();
       if (!store || store->access.buffer != stored_) continue;
       Block added = copy_at(store->access.offset, store->value, reduction);
-      block.insert(block.begin() + static_cast<std::ptrdiff_t>(i + 1), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
+      auto behind = block.begin() + static_cast<std::ptrdiff_t>(i + 1);
+      block.insert(behind, std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
     }
   }
 
@@ -254,8 +242,11 @@ class StoredReduction {
 
   Kernel& kernel_;
   const Overlaps& overlaps_;
+  // Statements of the kernel's block, by accumulator: that which declares it to be a constant, and the first that uses it; by
+  // buffer: the first that stores to it.
+  std::vector<size_t> declared_, used_, first_store_;
+  std::unordered_map<BufferId, Stores> stores_;
   BufferId stored_ = no_id;  // what the reduction reads and earlier statements store
-  std::vector<PlacedStore> stores_;
 };
 
 }  // namespace

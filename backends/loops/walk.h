@@ -1,6 +1,8 @@
 // Small walks over statements that several steps need.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/loops/loops.h"
 
 namespace hloc::loops {
@@ -47,6 +49,21 @@ void for_each_affine(S& statement, F&& f) {
   if (auto* store = statement.template as<Store>()) f(store->access.offset), guards(store->access.guards);
   if (auto* value = statement.template as<IndexValue>()) f(value->affine);
   if (auto* test = statement.template as<Test>()) guards(test->guards);
+}
+
+// Of a load or a store; else nullptr.
+inline const Access* access_of(const Statement& statement) {
+  if (auto* load = statement.as<Load>()) return &load->access;
+  if (auto* store = statement.as<Store>()) return &store->access;
+  return nullptr;
+}
+
+// Only computations, accumulations, and accesses without guards.
+inline bool is_straight_line(const Block& block) {
+  return std::ranges::all_of(block, [](const Statement& s) {
+    const Access* access = access_of(s);
+    return access ? access->guards.empty() : s.as<Compute>() || s.as<Accumulate>();
+  });
 }
 
 // The value that the statement defines, or no_id. (A Contract's result is defined inside it only.)

@@ -64,6 +64,19 @@ struct Memory {
   }
 };
 
+// What has become of a kernel is a kernel, with the same buffers, and gives the same bits.
+inline void check_interpreted_alike(const loops::Kernel& kernel, const loops::Kernel& changed) {
+  if (auto good = loops::verify(changed); !good) FAIL(good.error().message + loops::print(changed));
+  Memory want(kernel, 0, 0), got(kernel, 0, 0);
+  for (auto [k, m] : {std::pair{&kernel, &want}, {&changed, &got}}) {
+    std::vector<std::span<std::byte>> memory;
+    for (size_t b = 0; b < k->buffers.size(); ++b) memory.push_back(m->of(*k, b));
+    REQUIRE(loops::interpret(*k, memory).ok());
+  }
+  for (size_t b = 0; b < kernel.buffers.size(); ++b)
+    if (kernel.buffers[b].role == loops::BufferRole::output) CHECK(std::ranges::equal(got.of(kernel, b), want.of(kernel, b)));
+}
+
 inline void run_native(const loops::Kernel& kernel, const x86::Features& features, Memory& memory) {
   auto compiled = cpu::compile_kernel(kernel, machine_for(features), "k");
   if (!compiled) FAIL(compiled.error().message);

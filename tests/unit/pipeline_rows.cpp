@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/lower/memory_traffic.h"
 #include "tests/unit/native_kernel.h"
 
 namespace {
@@ -17,7 +18,7 @@ std::optional<loops::Kernel> pipelined(loops::Kernel kernel, const std::vector<l
   auto at = std::ranges::find_if(kernel.body, [](const loops::Statement& s) { return s.as<loops::Loop>(); });
   REQUIRE(at != kernel.body.end());
   const loops::Loop rows = *at->as<loops::Loop>();
-  auto pipeline = cpu::pipeline_rows(kernel, rows, machine(), in_place);
+  auto pipeline = cpu::pipeline_rows(kernel, rows, machine(), in_place, cpu::streamed_outputs(kernel, machine(), in_place));
   if (!pipeline) return std::nullopt;
   *at = {pipeline->loop};
   return kernel;
@@ -28,15 +29,7 @@ void check_pipelined(const std::string& text) {
   loops::Kernel kernel = kernel_of(text);
   std::optional<loops::Kernel> other = pipelined(kernel);
   REQUIRE(other);
-  if (auto good = loops::verify(*other); !good) FAIL(good.error().message + loops::print(*other));
-  Memory want(kernel, 0, 0), got(kernel, 0, 0);
-  for (auto [k, m] : {std::pair{&kernel, &want}, {&*other, &got}}) {
-    std::vector<std::span<std::byte>> memory;
-    for (size_t b = 0; b < k->buffers.size(); ++b) memory.push_back(m->of(*k, b));
-    REQUIRE(loops::interpret(*k, memory).ok());
-  }
-  for (size_t b = 0; b < kernel.buffers.size(); ++b)
-    if (kernel.buffers[b].role == loops::BufferRole::output) CHECK(std::ranges::equal(got.of(kernel, b), want.of(kernel, b)));
+  check_interpreted_alike(kernel, *other);
   check_native(kernel);
 }
 

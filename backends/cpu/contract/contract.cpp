@@ -382,7 +382,8 @@ class ContractEmitter {
   void run_mirrored_epilogue(Reg m0, int rows, Reg n1, int64_t columns, const std::vector<Reg>& acc) {
     int vectors = vectors_for(columns);
     int64_t row_bytes = int64_t{vectors} * p_.lanes * size_;
-    for (size_t i = 0; i < acc.size(); ++i) b_.vstore(full_, {spare_, static_cast<int32_t>(static_cast<int64_t>(i) * p_.lanes * size_)}, acc[i]);
+    for (size_t i = 0; i < acc.size(); ++i)
+      b_.vstore(full_, {spare_, static_cast<int32_t>(static_cast<int64_t>(i) * p_.lanes * size_)}, acc[i]);
     Reg j = b_.mov(0);
     b_.counted_loop(j, columns, 1, [&] {
       e_.open_scope();
@@ -423,8 +424,9 @@ class ContractEmitter {
       return b_.vgather(full_, index.element, base, b_.viota(index, 0, step / size_), static_cast<int>(size_), 0, b_.mconst(full_, true));
     }
     Reg out = b_.vzero(full_);
+    ElementType bits = size_ == 8 ? ElementType::u64 : ElementType::u32;
     for (int lane = 0; lane < p_.lanes; ++lane)
-      b_.vinsert(full_, out, b_.load(size_ == 8 ? ElementType::u64 : ElementType::u32, {column, static_cast<int32_t>((r + lane) * step)}), lane, out);
+      b_.vinsert(full_, out, b_.load(bits, {column, static_cast<int32_t>((r + lane) * step)}), lane, out);
     return out;
   }
 

@@ -36,7 +36,8 @@ std::optional<int64_t> stride_along(const loops::Block& block, loops::ValueId va
 
 // Do both sides load the same from one buffer, lhs by m and rhs by n? And is there much below the diagonal?
 bool is_symmetric(const ContractPlan& p, const Contract& c) {
-  if (p.m.size() != 1 || p.n.size() != 1 || p.rows != p.columns || p.rows < 4 * std::max<int64_t>(p.tile.rows, int64_t{p.tile.vectors} * p.lanes)) return false;
+  if (p.m.size() != 1 || p.n.size() != 1 || p.rows != p.columns) return false;
+  if (p.rows < 4 * std::max<int64_t>(p.tile.rows, int64_t{p.tile.vectors} * p.lanes)) return false;
   const loops::Load *lhs = loops::plain_load(c.lhs, c.lhs_value), *rhs = loops::plain_load(c.rhs, c.rhs_value);
   if (!lhs || !rhs || lhs->access.buffer != rhs->access.buffer) return false;
   loops::IndexId m = p.m[0].index, n = p.n[0].index;

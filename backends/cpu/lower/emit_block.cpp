@@ -311,9 +311,7 @@ void BlockEmitter::hoist(const loops::Loop& loop, int wide) {
     if (auto* d = s.as<loops::Derive>()) indices_[d->index] = {};
   });
   loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
-    const loops::Access* access = nullptr;
-    if (auto* load = s.as<loops::Load>()) access = &load->access;
-    if (auto* store = s.as<loops::Store>()) access = &store->access;
+    const loops::Access* access = loops::access_of(s);
     if (access && pointers_.size() < made + most_pointers) pointer_for(known_part(*access));
     if (wide == 1) return;
     loops::for_each_value(s, [&](loops::ValueId v) {

@@ -39,15 +39,6 @@ int unroll_factor(const loops::Block& body, bool reduces) {
   return statements <= 40 && reduces ? 2 : 1;
 }
 
-// Only computations, and accesses without guards.
-bool is_straight_line(const loops::Block& body) {
-  return std::all_of(body.begin(), body.end(), [](const loops::Statement& s) {
-    auto* load = s.as<loops::Load>();
-    auto* store = s.as<loops::Store>();
-    return s.as<loops::Compute>() || s.as<loops::Accumulate>() || (load && load->access.guards.empty()) || (store && store->access.guards.empty());
-  });
-}
-
 // Of the values that a straight-line body makes, the most that are alive at once, and how many it reads from outside.
 // Constants do not count.
 struct Pressure {
@@ -75,7 +66,7 @@ Pressure pressure_of(const loops::Kernel& kernel, const loops::Block& body) {
 // constants can stay in memory.
 bool worth_interleaving(const loops::Kernel& kernel, const loops::Block& body, int registers) {
   constexpr size_t shortest = 20, longest = 400;
-  if (body.size() < shortest || body.size() > longest || !is_straight_line(body)) return false;
+  if (body.size() < shortest || body.size() > longest || !loops::is_straight_line(body)) return false;
   Pressure p = pressure_of(kernel, body);
   return 2 * p.inside + p.outside <= registers;
 }
@@ -194,11 +185,12 @@ std::vector<loops::AccId> BlockEmitter::declare_shared_partials(const loops::Loo
     if (auto* g = s.as<loops::Get>()) wanted.erase(g->acc);
     if (auto* x = s.as<loops::Set>()) wanted.erase(x->acc);
   });
+  std::map<std::pair<int, int>, std::vector<loops::AccId>> alike;  // by lanes and copies
+  for (const auto& [acc, p] : wanted)
+    if (p.fits) alike[{p.lanes, p.copies}].push_back(acc);
   std::vector<loops::AccId> out;
-  for (const auto& [acc, p] : wanted) {
-    if (!p.fits) continue;
-    for (loops::AccId mine : declare_partials(rows.body, {acc}, p.lanes, static_cast<size_t>(p.copies))) out.push_back(mine);
-  }
+  for (const auto& [shape, accumulators] : alike)
+    for (loops::AccId mine : declare_partials(rows.body, accumulators, shape.first, static_cast<size_t>(shape.second))) out.push_back(mine);
   return out;
 }
 
@@ -280,15 +272,15 @@ int64_t BlockEmitter::iterations_to_alignment(const VectorLoop& plan) const {
   if (!plan.maskable || plan.loop.extent < least_vectors * plan.lanes) return 0;
   std::map<int64_t, int> weights;  // by iterations
   for (const loops::Statement& s : plan.loop.body) {
-    auto* load = s.as<loops::Load>();
-    auto* store = s.as<loops::Store>();
-    if (!load && !store) continue;
-    const loops::Access& access = load ? load->access : store->access;
+    if (!loops::access_of(s)) continue;
+    const loops::Access& access = *loops::access_of(s);
     int64_t width = byte_width(kernel_.buffers[access.buffer].element), lanes = std::max<int64_t>(machine_.vector_bytes / width, 1);
     loops::LaneStep step = plan.varying.step(access.offset, plan.loop.index);
     if (step.step != loops::Step::strided || step.stride != 1 || lanes > plan.lanes) continue;
-    bool same_in_all_rows = std::ranges::all_of(access.offset.terms, [&](const loops::Term& t) { return t.index == plan.loop.index || t.coefficient % lanes == 0; });
-    if (same_in_all_rows) weights[((-access.offset.base) % lanes + lanes) % lanes] += store ? 2 : 1;
+    bool same_in_all_rows = std::ranges::all_of(access.offset.terms, [&](const loops::Term& t) {
+      return t.index == plan.loop.index || t.coefficient % lanes == 0;
+    });
+    if (same_in_all_rows) weights[((-access.offset.base) % lanes + lanes) % lanes] += s.as<loops::Store>() ? 2 : 1;
   }
   auto best = std::ranges::max_element(weights, {}, [](const auto& w) { return w.second; });
   return best == weights.end() || best->second <= 2 + weights[0] ? 0 : best->first;
@@ -381,7 +373,8 @@ void BlockEmitter::emit_masked_vector(const VectorLoop& plan, Reg i, Reg limit) 
   set_lanes(outer, nullptr);
 }
 
-// A part of a vector where there is one; whole vectors, `copies` of them a turn; then single vectors; then what is left, masked or one by one.
+// A part of a vector where there is one; whole vectors, `copies` of them a turn; then single vectors; then what is left, masked
+// or one by one.
 void BlockEmitter::emit_vectors(const VectorLoop& plan, Reg begin, std::variant<Reg, int64_t> end) {
   const loops::Loop& loop = plan.loop;
   const int lanes = plan.lanes, copies = plan.copies;

@@ -15,9 +15,7 @@ constexpr size_t registers_for_a_turn = 8;  // are left to the values of one tur
 std::vector<bool> buffers_of_known_elements(const loops::Kernel& kernel) {
   std::vector<bool> good(kernel.buffers.size(), true);
   auto look = [&](const loops::Statement& s, bool own) {
-    const loops::Access* access = nullptr;
-    if (auto* load = s.as<loops::Load>()) access = &load->access;
-    if (auto* store = s.as<loops::Store>()) access = &store->access;
+    const loops::Access* access = loops::access_of(s);
     if (access && !(own && access->offset.is_constant() && access->guards.empty())) good[access->buffer] = false;
   };
   for (const loops::Statement& s : kernel.body) {

@@ -189,8 +189,9 @@ struct Pipelines {
   std::optional<loops::Kernel> kernel;
 
   Pipelines(loops::Kernel& plain, const Machine& machine, const std::vector<loops::BufferId>& in_place) : of(plain.body.size()) {
+    const std::vector<bool> worth_streaming = streamed_outputs(plain, machine, in_place);
     for (size_t i = 0; i < of.size(); ++i)
-      if (auto* loop = plain.body[i].as<loops::Loop>()) of[i] = pipeline_rows(plain, *loop, machine, in_place);
+      if (auto* loop = plain.body[i].as<loops::Loop>()) of[i] = pipeline_rows(plain, *loop, machine, in_place, worth_streaming);
     for (size_t i = 0; i < of.size(); ++i) {
       if (!of[i]) continue;
       if (!kernel) kernel = plain;

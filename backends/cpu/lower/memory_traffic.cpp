@@ -33,7 +33,8 @@ void find_streamed(const loops::Kernel& kernel, const std::vector<bool>& worth, 
   loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
     auto* loop = s.as<loops::Loop>();
     if (!loop || loop->kind != loops::LoopKind::vector) return;
-    if (std::ranges::any_of(loop->body, [&](const loops::Statement& i) { return i.as<loops::Loop>() || (i.as<loops::Accumulate>() && !out.aligned); })) return;
+    auto keeps_from = [&](const loops::Statement& i) { return i.as<loops::Loop>() || (i.as<loops::Accumulate>() && !out.aligned); };
+    if (std::ranges::any_of(loop->body, keeps_from)) return;
     loops::Varying varying;
     for (const loops::Statement& i : loop->body) {
       auto* store = i.as<loops::Store>();
@@ -52,22 +53,30 @@ bool stores_outputs(const loops::Kernel& kernel, const loops::Loop& loop) {
   });
 }
 
-// How an address moves from one iteration of `rows` to the next one: through which index, its variable or one that is made
-// from it and clamped, and by how many elements.
+// How an address moves from one iteration of a loop over rows to the next one: through which index and by how many elements.
 struct RowStep {
   loops::IndexId index = loops::no_id;
   int64_t elements = 0;
 };
-RowStep step_of_rows(const loops::Kernel& kernel, const loops::Loop& rows, const loops::Affine& affine) {
-  if (int64_t c = affine.coefficient(rows.index); c != 0) return {rows.index, c};
+
+// The loop's variable and the indices that are made from it and clamped, with what one iteration adds to each.
+using RowIndices = std::map<loops::IndexId, int64_t>;
+
+RowIndices row_indices(const loops::Kernel& kernel, const loops::Loop& rows) {
+  RowIndices out{{rows.index, 1}};
+  std::map<loops::ValueId, int64_t> numbers;
   for (const loops::Statement& s : rows.body) {
+    if (auto* number = s.as<loops::IndexValue>()) numbers[number->result] = number->affine.coefficient(rows.index);
     auto* derive = s.as<loops::Derive>();
-    int64_t c = derive ? affine.coefficient(derive->index) : 0;
-    if (c == 0 || kernel.indices[derive->index].kind != loops::IndexKind::from_value) continue;
-    for (const loops::Statement& made : rows.body)
-      if (auto* number = made.as<loops::IndexValue>(); number && number->result == kernel.indices[derive->index].value)
-        return {derive->index, c * number->affine.coefficient(rows.index)};
+    if (!derive || kernel.indices[derive->index].kind != loops::IndexKind::from_value) continue;
+    if (auto it = numbers.find(kernel.indices[derive->index].value); it != numbers.end()) out[derive->index] = it->second;
   }
+  return out;
+}
+
+RowStep step_of(const loops::Affine& affine, const RowIndices& indices) {
+  for (const loops::Term& t : affine.terms)
+    if (auto it = indices.find(t.index); it != indices.end()) return {t.index, t.coefficient * it->second};
   return {};
 }
 
@@ -78,7 +87,8 @@ struct RowWalk {
 };
 
 // How loops directly inside `rows` walk rows of a large input, by input.
-std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows) {
+std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows,
+                                                       const RowIndices& indices) {
   std::map<BufferId, std::vector<RowWalk>> out;
   for (const loops::Statement& s : rows.body) {
     auto* loop = s.as<loops::Loop>();
@@ -89,7 +99,7 @@ std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kern
       if (!load) continue;
       const loops::Buffer& buffer = kernel.buffers[load->access.buffer];
       if (buffer.role != BufferRole::input || size_of(buffer) < machine.l2_bytes) continue;
-      RowStep step = step_of_rows(kernel, rows, load->access.offset);
+      RowStep step = step_of(load->access.offset, indices);
       if (step.elements < loop->extent) continue;  // rows overlap, or are one and the same
       if (varying.values.empty()) varying = loops::varying_in(kernel, *loop);
       if (!walks(varying, load->access, *loop)) continue;
@@ -101,23 +111,25 @@ std::map<BufferId, std::vector<RowWalk>> walks_of_rows(const loops::Kernel& kern
 }
 
 // How far the next row of a streamed store is.
-void find_next_rows(const loops::Kernel& kernel, const loops::Loop& rows, MemoryTraffic& out) {
+void find_next_rows(const loops::Kernel& kernel, const loops::Loop& rows, const RowIndices& indices, MemoryTraffic& out) {
   for (const loops::Statement& s : rows.body) {
     auto* loop = s.as<loops::Loop>();
     if (!loop) continue;
     for (const loops::Statement& i : loop->body) {
       auto* store = i.as<loops::Store>();
       auto it = store ? out.streamed.find(store) : out.streamed.end();
-      if (it != out.streamed.end()) it->second = step_of_rows(kernel, rows, store->access.offset).elements * byte_width(kernel.buffers[store->access.buffer].element);
+      if (it == out.streamed.end()) continue;
+      it->second = step_of(store->access.offset, indices).elements * byte_width(kernel.buffers[store->access.buffer].element);
     }
   }
 }
 
-// The next row goes to the second level of the caches, which holds other things too: a quarter is a row's. On the way to the
-// first its lines would take the few places for misses that this row's own loads need (measured: softmax and layer norm of
+// The next rows go to the second level of the caches, which holds other things too: a quarter is a row's. On the way to the
+// first their lines would take the few places for misses that this row's own loads need (measured: softmax and layer norm of
 // 1024 columns on Zen 4).
-void fetch_next_row(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows, MemoryTraffic& out) {
-  for (const auto& [buffer, list] : walks_of_rows(kernel, machine, rows)) {
+void fetch_next_row(const loops::Kernel& kernel, const Machine& machine, const loops::Loop& rows, const RowIndices& indices,
+                    MemoryTraffic& out) {
+  for (const auto& [buffer, list] : walks_of_rows(kernel, machine, rows, indices)) {
     if (list.size() < 2) continue;
     int64_t width = byte_width(kernel.buffers[buffer].element), row = list[0].loop->extent * width;
     if (row < least_row_bytes || row > machine.l2_bytes / 4) continue;
@@ -152,8 +164,9 @@ MemoryTraffic memory_traffic(const loops::Kernel& kernel, const Machine& machine
   loops::for_each_statement(kernel.body, [&](const loops::Statement& s) {
     auto* loop = s.as<loops::Loop>();
     if (!loop || loop->kind != loops::LoopKind::serial || loop->extent <= 1) return;
-    fetch_next_row(kernel, machine, *loop, out);
-    find_next_rows(kernel, *loop, out);
+    const RowIndices indices = row_indices(kernel, *loop);
+    fetch_next_row(kernel, machine, *loop, indices, out);
+    find_next_rows(kernel, *loop, indices, out);
   });
   return out;
 }

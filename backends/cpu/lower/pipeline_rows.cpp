@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/cpu/lower/memory_traffic.h"
 #include "backends/loops/rename.h"
 #include "backends/loops/walk.h"
 
@@ -29,23 +28,10 @@ int64_t block_of(int64_t rows) {
   return 0;
 }
 
-const loops::Access* access_of(const Statement& s) {
-  if (auto* load = s.as<loops::Load>()) return &load->access;
-  if (auto* store = s.as<loops::Store>()) return &store->access;
-  return nullptr;
-}
-
-// Computations, accumulations, and accesses without guards.
-bool is_plain(const Block& block) {
-  return std::ranges::all_of(block, [](const Statement& s) {
-    const loops::Access* access = access_of(s);
-    return access ? access->guards.empty() : s.as<loops::Compute>() || s.as<loops::Accumulate>();
-  });
-}
-
 class Pipeliner {
  public:
-  Pipeliner(Kernel& kernel, const Loop& rows, const Machine& machine) : kernel_(kernel), rows_(rows), machine_(machine), block_(block_of(rows.extent)) {}
+  Pipeliner(Kernel& kernel, const Loop& rows, const Machine& machine, const std::vector<bool>& worth_streaming)
+      : kernel_(kernel), rows_(rows), machine_(machine), worth_streaming_(worth_streaming), block_(block_of(rows.extent)) {}
 
   std::optional<RowPipeline> run() {
     if (block_ == 0 || rows_.grain == 0 || rows_.kind != loops::LoopKind::serial) return std::nullopt;
@@ -63,13 +49,13 @@ class Pipeliner {
   bool divide_into_stages() {
     for (const Statement& s : rows_.body) {
       if (auto* loop = s.as<Loop>()) {
-        if (loop->kind != loops::LoopKind::vector || !is_plain(loop->body)) return false;
+        if (loop->kind != loops::LoopKind::vector || !loops::is_straight_line(loop->body)) return false;
         if (!stages_.empty() && stages_[0].loop.extent != loop->extent) return false;
         stages_.push_back({*loop, {}});
       } else if (auto* declare = s.as<loops::Declare>()) {
         if (!kernel_.is_constant(declare->init)) return false;
         declares_.push_back(s);
-      } else if (s.as<loops::Compute>() || s.as<loops::Get>() || (s.as<loops::Load>() && access_of(s)->guards.empty())) {
+      } else if (s.as<loops::Compute>() || s.as<loops::Get>() || (s.as<loops::Load>() && loops::access_of(s)->guards.empty())) {
         (stages_.empty() ? before_ : stages_.back().after).push_back(s);
       } else {
         return false;
@@ -83,7 +69,8 @@ class Pipeliner {
     std::map<loops::BufferId, std::pair<size_t, const loops::Access*>> written;
     for (size_t k = 0; k < stages_.size(); ++k)
       for (const Statement& s : stages_[k].loop.body)
-        if (auto* store = s.as<loops::Store>(); store && !written.emplace(store->access.buffer, std::pair{k, &store->access}).second) return false;
+        if (auto* store = s.as<loops::Store>())
+          if (!written.emplace(store->access.buffer, std::pair{k, &store->access}).second) return false;
     auto is_free = [&](const Statement& s) {
       auto* load = s.as<loops::Load>();
       return !load || !written.contains(load->access.buffer);
@@ -134,19 +121,19 @@ class Pipeliner {
     int64_t bytes = 0;
     for (const Stage& stage : stages_)
       for (const Statement& s : stage.loop.body)
-        if (const loops::Access* access = access_of(s)) bytes += stage.loop.extent * byte_width(kernel_.buffers[access->buffer].element);
+        if (const loops::Access* access = loops::access_of(s)) bytes += stage.loop.extent * byte_width(kernel_.buffers[access->buffer].element);
     return bytes <= machine_.l2_bytes / 2;
   }
 
   // False where rows would not all begin at whole vectors if the first does.
   bool find_streamed() {
-    const std::vector<bool> worth = streamed_outputs(kernel_, machine_, {});
     for (const Stage& stage : stages_)
       for (const Statement& s : stage.loop.body) {
         auto* store = s.as<loops::Store>();
-        if (!store || !worth[store->access.buffer]) continue;
+        if (!store || !worth_streaming_[store->access.buffer]) continue;
         const Affine& offset = store->access.offset;
-        auto is_whole = [&](int64_t elements) { return elements * byte_width(kernel_.buffers[store->access.buffer].element) % machine_.vector_bytes == 0; };
+        const int64_t width = byte_width(kernel_.buffers[store->access.buffer].element);
+        auto is_whole = [&](int64_t elements) { return elements * width % machine_.vector_bytes == 0; };
         if (!is_whole(offset.base)) return false;
         for (const loops::Term& t : offset.terms)
           if (t.index != stage.loop.index && !is_whole(t.coefficient)) return false;
@@ -164,7 +151,8 @@ class Pipeliner {
   }
 
   Loop joined() {
-    const loops::IndexId blocks = added(kernel_.indices, loops::Index{loops::IndexKind::loop, {0, rows_.extent / block_ - 1}, {}, 1, loops::no_id});
+    const int64_t count = rows_.extent / block_;
+    const loops::IndexId blocks = added(kernel_.indices, loops::Index{loops::IndexKind::loop, {0, count - 1}, {}, 1, loops::no_id});
     const auto stages = static_cast<int64_t>(stages_.size());
     const loops::IndexId turn = added(kernel_.indices, loops::Index{loops::IndexKind::loop, {0, block_ + stages - 2}, {}, 1, loops::no_id});
     Block head, tail;
@@ -185,7 +173,7 @@ class Pipeliner {
     for (Stage& stage : stages_) std::ranges::move(stage.after, std::back_inserter(each));
     std::ranges::move(tail, std::back_inserter(each));
     whole.push_back({Loop{turn, block_ + stages - 1, loops::LoopKind::serial, 0, std::move(each), loops::no_id}});
-    return {blocks, rows_.extent / block_, loops::LoopKind::serial, (rows_.grain + block_ - 1) / block_, std::move(whole), loops::no_id};
+    return {blocks, count, loops::LoopKind::serial, (rows_.grain + block_ - 1) / block_, std::move(whole), loops::no_id};
   }
 
   // turn - stage, clamped to the block
@@ -255,6 +243,7 @@ class Pipeliner {
   Kernel& kernel_;
   const Loop& rows_;
   const Machine& machine_;
+  const std::vector<bool>& worth_streaming_;
   int64_t block_;
   std::vector<Stage> stages_;
   Block before_, declares_;  // what precedes the first loop
@@ -272,9 +261,10 @@ const Loop& RowPipeline::row_loop() const {
   return *found;
 }
 
-std::optional<RowPipeline> pipeline_rows(Kernel& kernel, const Loop& rows, const Machine& machine, const std::vector<loops::BufferId>& in_place) {
+std::optional<RowPipeline> pipeline_rows(Kernel& kernel, const Loop& rows, const Machine& machine, const std::vector<loops::BufferId>& in_place,
+                                         const std::vector<bool>& worth_streaming) {
   if (!in_place.empty()) return std::nullopt;  // the first turns would overwrite what later ones read
-  return Pipeliner(kernel, rows, machine).run();
+  return Pipeliner(kernel, rows, machine, worth_streaming).run();
 }
 
 }  // namespace hloc::cpu

@@ -34,7 +34,8 @@ struct RowPipeline {
 
 // A pipeline for `rows` where there can be one and it pays; the names it needs are added to the kernel's. Results are the
 // same; only sums may be taken in another order, which depends on the kernel and the machine alone. `in_place`: outputs that
-// are the memory of an input.
-std::optional<RowPipeline> pipeline_rows(loops::Kernel& kernel, const loops::Loop& rows, const Machine& machine, const std::vector<loops::BufferId>& in_place);
+// are the memory of an input. `worth_streaming`: see streamed_outputs in memory_traffic.h.
+std::optional<RowPipeline> pipeline_rows(loops::Kernel& kernel, const loops::Loop& rows, const Machine& machine, const std::vector<loops::BufferId>& in_place,
+                                         const std::vector<bool>& worth_streaming);
 
 }  // namespace hloc::cpu
