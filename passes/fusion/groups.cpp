@@ -165,8 +165,7 @@ void FusionPlanner::place_split_reduction(Value v) {
       add_membership(part, id, {uses[0].domain});
     } else {
       // One more result of the kernel that the first part began.
-      groups_[id].outputs.push_back(part);
-      plan_.group_of_output[part->id] = id;
+      add_output(id, part);
       add_membership(part, id, memberships_[first_member_[parts[0].first->id]].domains);
     }
   }
@@ -295,6 +294,13 @@ uint32_t FusionPlanner::start_group(Value v) {
   add_membership(v, id, {add_domain(std::move(root))});
   plan_.group_of_output[v->id] = id;
   return id;
+}
+
+void FusionPlanner::add_output(uint32_t group, Value v) {
+  std::vector<Value>& outputs = groups_[group].outputs;
+  outputs.push_back(v);
+  if (outputs.size() == 2) with_several_.push_back(group);
+  plan_.group_of_output[v->id] = group;
 }
 
 // A reshape at the edge of a group is taken out: outside it is only another name for the bytes, inside it would be arithmetic.

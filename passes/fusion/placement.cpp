@@ -1,6 +1,7 @@
 // The planner's decisions: whether an instruction is computed inside a group, and whether again and again or once a row;
 // which groups become one.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -197,7 +198,7 @@ std::span<const Use> uses_of(const std::vector<Use>& uses, uint32_t group) {
 // to tell. `from_inside`: the direct users that are members have it from inside the group.
 bool FusionPlanner::reaches(std::span<const Value> from, uint32_t target, bool from_inside) {
   ++search_;
-  uint32_t last = groups_[target].members.front()->id;
+  const uint32_t last = last_before(target);
   size_t visits = 0, direct = from.size();
   std::vector<Value> todo(from.begin(), from.end());
   for (size_t next = 0; next < todo.size(); ++next) {
@@ -211,9 +212,30 @@ bool FusionPlanner::reaches(std::span<const Value> from, uint32_t target, bool f
       visited_[id] = search_;
       if (++visits > most_visits || inside || pinned_[id] || ir::has_effect(user)) return true;
       todo.push_back(user);
+      for (uint32_t m = first_member_[id]; m != UINT32_MAX; m = memberships_[m].next) {  // all results of a kernel wait for it
+        OpenGroup& group = groups_[memberships_[m].group];
+        if (group.outputs.size() == 1 || std::exchange(group.search, search_) == search_) continue;
+        todo.insert(todo.end(), group.outputs.begin(), group.outputs.end());
+      }
     }
   }
   return false;
+}
+
+// What has a greater id goes into no member of the group, through other kernels and all of their results either.
+uint32_t FusionPlanner::last_before(uint32_t target) const {
+  uint32_t last = groups_[target].members.front()->id;
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t id : with_several_) {
+      const OpenGroup& group = groups_[id];
+      if (group.members.empty() || group.members.front()->id <= last) continue;
+      if (std::ranges::none_of(group.outputs, [&](Value output) { return output->id < last; })) continue;
+      last = group.members.front()->id;
+      again = true;
+    }
+  }
+  return last;
 }
 
 // Why the two groups, both readers of `v`, stay two kernels; null when they become one.
@@ -301,10 +323,7 @@ void FusionPlanner::merge(uint32_t a, uint32_t b) {
     *link = memberships_[moved].next;
   }
   std::ranges::sort(into.members, std::greater<>(), &ir::Instruction::id);
-  for (Value output : from.outputs) {
-    plan_.group_of_output[output->id] = a;
-    into.outputs.push_back(output);
-  }
+  for (Value output : from.outputs) add_output(a, output);
   for (RowBuffer& row : from.row_buffers) {
     bool known = std::ranges::find(into.row_buffers, row.value, &RowBuffer::value) != into.row_buffers.end();
     if (!known) into.row_buffers.push_back(std::move(row));
@@ -325,8 +344,7 @@ bool FusionPlanner::export_from_consumer(Value v, const Consumers& found) {
     if (!is_read_in_place || group.outputs.size() >= most_outputs || std::ranges::any_of(group.outputs, writes_parts)) continue;
     Placement place = placement(v, id, uses);
     if (place.refusal || place.row || reaches({&v, 1}, id, true)) continue;
-    plan_.group_of_output[v->id] = id;
-    groups_[id].outputs.push_back(v);
+    add_output(id, v);
     remark("export", v, fmt::format("a result of {}, which reads it", computation_.name(group.root)));
     join(v, id, uses, place);
     return true;

@@ -33,6 +33,7 @@ struct OpenGroup {
   bool complex = false;            // has a member that a contraction's epilogue doesn't take
   bool closed = false;             // takes no members
   std::vector<RowBuffer> row_buffers;
+  uint32_t search = 0;             // that followed its results last
 };
 
 // That an instruction is computed in a group, at these domains.
@@ -121,10 +122,12 @@ class FusionPlanner {
   void merge(uint32_t a, uint32_t b);
   bool export_from_consumer(ir::Value v, const Consumers& found);
   bool reaches(std::span<const ir::Value> from, uint32_t target, bool from_inside);
+  uint32_t last_before(uint32_t target) const;
 
   void join(ir::Value v, uint32_t group, std::span<const Use> uses, const Placement& placement);
   Domain row_domain(ir::Value v, uint32_t group, std::span<const Use> uses, const ir::Ints& row);
   uint32_t start_group(ir::Value v);
+  void add_output(uint32_t group, ir::Value v);
   void add_membership(ir::Value v, uint32_t group, std::vector<DomainId> domains);
   void close_groups();
   void strip_edge(FusionGroup& group, std::vector<uint32_t>& stamp, uint32_t mark);
@@ -141,6 +144,7 @@ class FusionPlanner {
   std::vector<uint32_t> user_start_;                     // by id: range of users_
   std::vector<std::pair<uint32_t, uint32_t>> users_;     // (user's id, operand position)
   std::vector<OpenGroup> groups_;
+  std::vector<uint32_t> with_several_;                   // groups that have more than one output, or had
   std::vector<Domain> domains_;
   std::vector<Membership> memberships_;
   std::vector<uint32_t> first_member_;                   // by id
