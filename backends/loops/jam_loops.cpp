@@ -86,10 +86,14 @@ class LoopJammer {
   }
 
  private:
-  // Pure statements, declarations and one reduction, which only reads and accumulates; then its results and stores.
+  // Pure statements, declarations and one reduction, which only reads and accumulates; then its results and stores. All of its
+  // accumulators are declared in the loop.
   const Loop* reduction_of(const Loop& loop) const {
     const Loop* reduction = nullptr;
+    std::unordered_set<AccId> declared;
     for (const Statement& s : loop.body) {
+      if (auto* d = s.as<Declare>()) declared.insert(d->acc);
+      if (auto* g = s.as<Get>(); g && !declared.contains(g->acc)) return nullptr;
       auto* inner = s.as<Loop>();
       bool fine = inner ? !reduction && inner->go_on == no_id && inner->extent >= least_extent && inner->grain == 0
                         : s.as<Declare>() || s.as<Compute>() || s.as<Load>() || (reduction && (s.as<Get>() || s.as<Store>()));
@@ -97,8 +101,10 @@ class LoopJammer {
       if (inner) reduction = inner;
     }
     if (!reduction) return nullptr;
-    for (const Statement& s : reduction->body)
-      if (!s.as<Compute>() && !s.as<Load>() && !s.as<Accumulate>()) return nullptr;
+    for (const Statement& s : reduction->body) {
+      auto* a = s.as<Accumulate>();
+      if (a ? !declared.contains(a->acc) : !s.as<Compute>() && !s.as<Load>()) return nullptr;
+    }
     return reduction;
   }
 
