@@ -515,7 +515,7 @@ TEST_CASE("emitted code: general registers", "[emitted]") {
         mix(b.extend(e, x));
         mix(b.load(e, {k.pa, b.and_(y, 7), 2, variant % 3}));
       }
-      int64_t immediate = variant % 2 ? variant * 3 - 50 : static_cast<int64_t>(0x123456789abcdef0) * variant;
+      int64_t immediate = variant % 2 ? variant * 3 - 50 : static_cast<int64_t>(0x123456789abcdef0 * static_cast<uint64_t>(variant));
       mix(b.add(x, y)), mix(b.sub(x, y)), mix(b.mul(x, y)), mix(b.and_(x, y)), mix(b.or_(x, y)), mix(b.xor_(x, y));
       mix(b.add(x, immediate)), mix(b.sub(x, immediate)), mix(b.mul(x, immediate)), mix(b.and_(x, immediate)), mix(b.or_(x, immediate)), mix(b.xor_(x, immediate));
       mix(b.shl(x, y)), mix(b.shr(x, y)), mix(b.sar(x, y)), mix(b.shl(x, variant)), mix(b.shr(x, variant)), mix(b.sar(x, variant));
