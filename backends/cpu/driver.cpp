@@ -238,7 +238,9 @@ class EntryBuilder {
 
   void emit(const RunWhile& step) {
     machine::BlockId test = b_.block("while"), enter = b_.block("enter"), body = b_.block("body"), after = b_.block("while_done");
-    auto branch = [&](machine::BlockId to) { b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.plan->predicate)}), 0, to, after); };
+    auto branch = [&](machine::BlockId to, machine::BlockId otherwise) {
+      b_.branch(Cond::ne, b_.load(ElementType::u8, {address(step.plan->predicate)}), 0, to, otherwise);
+    };
     for (const plan::Exchange& e : step.plan->exchanges) {
       Reg carry = b_.mov(address(e.carry[0])), next = b_.mov(address(e.next[0]));
       for (plan::BufferId id : e.carry) moved_[id] = carry;
@@ -247,7 +249,7 @@ class EntryBuilder {
     b_.jump(test);
     b_.start(test);
     block(step.condition);
-    branch(enter);
+    branch(enter, after);
     b_.start(enter);
     std::optional<InlineBody> kernel;
     if (const StepKernel* whole = whole_body(step)) {
@@ -258,8 +260,14 @@ class EntryBuilder {
     b_.start(body);
     if (kernel) note(kernel->turn());
     else block(step.body);
-    if (step.tests_at_end) branch(body);
+    machine::BlockId leave = kernel ? b_.block("leave") : after;
+    if (step.tests_at_end) branch(body, leave);
     else b_.jump(test);
+    if (kernel) {
+      b_.start(leave);
+      kernel->leave();
+      b_.jump(after);
+    }
     b_.start(after);
     for (const plan::Exchange& e : step.plan->exchanges) bring_back(e);
   }

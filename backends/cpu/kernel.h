@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,29 +64,25 @@ Result<void> emit_inline(machine::Builder& builder, const loops::Kernel& kernel,
                          machine::Reg scratch);
 
 // Such a kernel as the whole body of a loop. Elements that a turn reads at known places stay in registers from turn to turn,
-// as many as there are registers for; what a turn changes is stored all the same. `apart`, by buffer: it has no byte in
-// common with another one of the kernel.
+// as many as there are registers for, alone or as lanes of a vector (lower/superword.h); what a turn changes of them is stored
+// when the loop is left. `apart`, by buffer: it has no byte in common with another one of the kernel.
 class InlineBody {
  public:
   InlineBody(machine::Builder& builder, const loops::Kernel& kernel, const Machine& machine, std::vector<BufferAddress> buffers, machine::Reg scratch,
              const std::vector<bool>& apart);
+  ~InlineBody();
   void enter();         // right before the loop's first turn
   Result<void> turn();  // appends one turn
+  void leave();         // right after the last one
 
  private:
-  struct Element {
-    std::vector<loops::ValueId> loaded;
-    loops::ValueId stored = loops::no_id;  // what it is after the turn; none: it does not change
-    machine::VType type;
-    machine::Address at;
-    machine::Reg reg;
-  };
+  struct Plan;
   machine::Builder& b_;
   const loops::Kernel& kernel_;
   const Machine& machine_;
   std::vector<BufferAddress> buffers_;
   machine::Reg scratch_;
-  std::vector<Element> kept_;
+  std::unique_ptr<Plan> plan_;
 };
 
 }  // namespace hloc::cpu

@@ -11,11 +11,11 @@ namespace hloc::loops {
 
 using Overlaps = std::vector<std::vector<BufferId>>;
 
-// Loops of a few iterations in the kernel's own block become statements.
+// Loops of a few iterations in the kernel's own block become statements, and what they accumulate a tree of computations.
 void unroll_short_loops(Kernel& kernel);
 
-// Contractions of the kernel's own block that take no more than so many statements are written out: a chain of fused (for
-// integers, plain) multiplications and additions for each result, in order of k.
+// Contractions of the kernel's own block that take no more than so many statements are written out: fused (for integers, plain)
+// multiplications and additions for each result, in order of k; of floats a few such chains that are added in the end.
 void unroll_small_contractions(Kernel& kernel, int64_t most_statements);
 
 // Loops of the kernel's own block that follow one another, run equally often and depend on each other only within an

@@ -76,6 +76,7 @@ void log(const std::string& line) {
 Device::~Device() {
   log("end: " + std::to_string(memory.size()) + " allocations, " + std::to_string(modules.size()) + " modules, " +
       std::to_string(contexts) + " contexts, current " + std::to_string(current));
+  for (Module* m : modules) delete m;  // those of a lost device, which nobody can give back
 }
 
 std::string hexadecimal(uint64_t x) {
