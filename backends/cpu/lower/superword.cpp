@@ -240,8 +240,13 @@ ValueId Search::scalar(ValueId v) {
     const Superwords::Pack& p = out_.packs[static_cast<size_t>(pack)];
     return extracted(p.value, static_cast<int>(std::ranges::find(p.elements, static_cast<uint32_t>(e)) - p.elements.begin()));
   }
-  if (auto [node, lane] = lane_of_[v]; node >= 0 && kernel_.type(v) != ElementType::pred) return extracted(wide(static_cast<size_t>(node)), lane);
-  if (!is_emitted_[v] && defined_by_[v]->as<loops::Compute>()) emit_scalar(*defined_by_[v]);
+  if (auto [node, lane] = lane_of_[v]; node >= 0 && kernel_.type(v) != ElementType::pred) {
+    ValueId from = wide(static_cast<size_t>(node));
+    return failed_ ? v : extracted(from, lane);
+  }
+  if (is_emitted_[v]) return v;
+  if (defined_by_[v]->as<loops::Compute>()) emit_scalar(*defined_by_[v]);
+  else failed_ = true;  // another lane needs it before it is known
   return v;
 }
 
@@ -266,6 +271,7 @@ ValueId Search::wide(size_t n) {
   if (node.kind == NodeKind::compute) {
     loops::Compute c = *defined_by_[node.lanes[0]]->as<loops::Compute>();
     for (size_t i = 0; i < node.args.size(); ++i) c.args[i] = wide(node.args[i]);
+    if (failed_) return no_id;
     c.result = new_wide(type);
     cost_ += cost_of(out_.kernel, c, out_.lanes);
     nodes_[n].wide = c.result;
@@ -275,6 +281,7 @@ ValueId Search::wide(size_t n) {
   std::vector<ValueId> from;
   size_t count = node.kind == NodeKind::splat ? 1 : node.lanes.size();
   for (size_t i = 0; i < count; ++i) from.push_back(scalar(node.lanes[i]));
+  if (failed_) return no_id;
   Kind kind = node.kind == NodeKind::splat ? Kind::splat : node.kind == NodeKind::constants ? Kind::data : Kind::gather;
   cost_ += kind == Kind::splat ? splat_cost : kind == Kind::data ? 0 : lane_cost * static_cast<int64_t>(count);
   ValueId to = nodes_[n].wide = new_wide(type);
