@@ -218,20 +218,28 @@ Affine Elements::remainder(const Affine& a, int64_t divisor) {
 
 // ---- One instruction ----
 
-ValueId Elements::load(BufferId buffer, const Request& r) {
-  ir::Value v = r.producer.instruction;
+Affine row_major_offset(ir::Type type, const std::vector<Affine>& index) {
   Affine offset;
-  int64_t stride = 1;
-  for (size_t d = r.at.index.size(); d-- > 0;) {
-    offset += r.at.index[d] * stride;
-    stride *= v->type.dim(static_cast<int64_t>(d));
+  for (size_t d = 0; d < index.size(); ++d) {
+    offset *= type.dim(static_cast<int64_t>(d));
+    offset += index[d];
   }
+  return offset;
+}
+
+// Element `offset` of the buffer where the point's guards hold.
+ValueId Elements::load(BufferId buffer, Affine offset, const Point& at) {
+  const Buffer& b = b_.kernel().buffers[buffer];
+  std::vector<Guard> guards = guard_lists_[at.guards];
+  auto is_inside = [&](const Affine& a) { return stays_within(b_.kernel(), a, guards, {0, b.count - 1}); };
   Affine simpler = recombined(b_.kernel(), offset);
-  if (stays_within(b_.kernel(), simpler, guard_lists_[r.at.guards], {0, v->type.count() - 1})) offset = std::move(simpler);
-  if (r.at.guards == 0) return b_.load(buffer, std::move(offset));
-  ValueId otherwise = r.at.otherwise;
-  if (otherwise == no_id) otherwise = b_.constant_of_bits(v->type.element(), 0);
-  return b_.load(buffer, std::move(offset), guard_lists_[r.at.guards], otherwise);
+  if (is_inside(simpler)) offset = std::move(simpler);
+  // It is inside, but intervals may not tell: where i + j < n for a slice's slice, i + 2 j may seem to get farther than it does.
+  else if (!is_inside(offset)) guards.push_back({offset, 0, b.count});
+  if (guards.empty()) return b_.load(buffer, std::move(offset));
+  ValueId otherwise = at.otherwise;
+  if (otherwise == no_id) otherwise = b_.constant_of_bits(b.element, 0);
+  return b_.load(buffer, std::move(offset), std::move(guards), otherwise);
 }
 
 ValueId Elements::visit(const Request& r) {
@@ -244,7 +252,7 @@ ValueId Elements::visit(const Request& r) {
     if (!hero_->at) hero_->at = r.at.index;
     return b_.convert(v->type.element(), hero_->result);
   }
-  if (auto buffer = buffers_.find(v); buffer != buffers_.end()) return load(buffer->second, r);
+  if (auto buffer = buffers_.find(v); buffer != buffers_.end()) return load(buffer->second, row_major_offset(v->type, r.at.index), r.at);
   if (v->op == Op::Constant) return or_otherwise(constant(v), r.at);
   if (v->op == Op::Iota) return or_otherwise(iota(v, r.at), r.at);
   if (auto at = moved(v, r.at)) return need(v->operand(0), *at);

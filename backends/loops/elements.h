@@ -45,6 +45,9 @@ ElementType accumulate_type(ir::Value dot_or_conv);
 // The ScalarOp of an elementwise op whose operands and result have `type`; nullopt: not a single one.
 std::optional<ScalarOp> scalar_op_of(ir::Op op, ElementType type);
 
+// The element of an array of this type that has this index, in elements from its first.
+Affine row_major_offset(ir::Type type, const std::vector<Affine>& index);
+
 class Elements {
  public:
   Elements(KernelBuilder& builder, Splits& splits) : b_(builder), splits_(splits) {}
@@ -113,7 +116,7 @@ class Elements {
   ValueId need(Producer p, Point at);
   bool pending() const { return !missing_->empty() || error_; }
   ValueId visit(const Request& r);
-  ValueId load(BufferId buffer, const Request& r);
+  ValueId load(BufferId buffer, Affine offset, const Point& at);
   std::optional<ir::Ints> row_dims(const Request& r);
   ValueId from_row(const Request& r, const ir::Ints& row_dims);
   std::optional<BufferId> fill_row(ir::Value v, const Point& row, const ir::Ints& row_dims);

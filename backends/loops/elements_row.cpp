@@ -49,10 +49,7 @@ ValueId Elements::from_row(const Request& r, const ir::Ints& row_dims) {
     offset *= v->type.dim(static_cast<int64_t>(d));
     offset += r.at.index[d];
   }
-  if (r.at.guards == 0) return b_.load(*buffer, std::move(offset));
-  ValueId otherwise = r.at.otherwise;
-  if (otherwise == no_id) otherwise = b_.constant_of_bits(v->type.element(), 0);
-  return b_.load(*buffer, std::move(offset), guard_lists_[r.at.guards], otherwise);
+  return load(*buffer, std::move(offset), r.at);
 }
 
 // The buffer of the row whose number `row` has in `row_dims`.

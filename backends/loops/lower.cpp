@@ -255,15 +255,6 @@ std::vector<std::string> buffer_names(ir::Value fusion, const FusionParts& parts
 
 }  // namespace
 
-Affine row_major_offset(ir::Type type, const std::vector<Affine>& index) {
-  Affine offset;
-  for (size_t d = 0; d < index.size(); ++d) {
-    offset *= type.dim(static_cast<int64_t>(d));
-    offset += index[d];
-  }
-  return offset;
-}
-
 void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key, bool reads_first) {
   ir::Type type = outputs[0].producer.type();
   KernelBuilder& b = e.builder();

@@ -10,8 +10,6 @@ struct Output {
   BufferId buffer = 0;
 };
 
-Affine row_major_offset(ir::Type type, const std::vector<Affine>& index);
-
 // Loops over the common shape of `outputs`; each element is made and stored. `key` is for the splits of these loops.
 // `reads_first`: an output may be the memory of an input, so that all of an element's values are made before one is stored.
 void elementwise_nest(Elements& e, const std::vector<Output>& outputs, SplitKey key, bool reads_first = false);
